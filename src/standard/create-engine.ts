@@ -21,7 +21,10 @@ export async function createEngine<const Sources extends readonly ToolSource[]>(
 export async function createEngine<Tools = RegisteredTools>(options?: EngineOptions): Promise<Engine<ToolsOf<Tools>>>;
 export async function createEngine(options: EngineOptions = {}): Promise<Engine> {
   const engine = await startEngine({ ...options, plugins: [...PLUGINS, ...(options.plugins ?? [])] });
-  engine.restoreWith(async (stored) => (await import("../code-mode/code-mode.ts")).restoreProgram(engine, stored));
+  engine.programsWith({
+    restore: async (stored) => (await import("../code-mode/code-mode.ts")).restoreProgram(engine, stored),
+    check: async (code, tenant) => (await import("../code-mode/check-program.ts")).checkProgram(engine, code, tenant),
+  });
   return engine;
 }
 

@@ -17,6 +17,7 @@ import { CallLanes } from "./call-lanes.ts";
 import { ForeignRowsError } from "./call-rows.ts";
 import { DURABLE_SCRIPTS, LOOKED_MAX } from "./durable-scripts.ts";
 import { type LoadedCall, PrivateTables, type StepOutcome } from "./private-tables.ts";
+import { RedisSnippets } from "./redis-snippets.ts";
 import { SealedCalls } from "./sealed-calls.ts";
 import {
   type CallStep,
@@ -82,6 +83,7 @@ export class RedisDurableCalls {
   readonly #room: DurableCapacity;
   readonly #calls: SealedCalls;
   readonly #tables: PrivateTables;
+  readonly #snippets: RedisSnippets;
   readonly #lanes = new CallLanes();
   readonly #long = new PQueue({ concurrency: 1 });
   readonly #closed = new AbortController();
@@ -92,6 +94,7 @@ export class RedisDurableCalls {
     this.#room = parts.room ?? DEFAULT_DURABLE;
     this.#calls = new SealedCalls(parts.seal, this.#prefix);
     this.#tables = new PrivateTables(this.#room);
+    this.#snippets = new RedisSnippets(parts.runner, parts.seal, this.#prefix);
   }
 
   /** Rejects with a `StoreError`: `isUnanswered` where the step may have been taken. */
@@ -106,6 +109,10 @@ export class RedisDurableCalls {
           return await this.#due(step.most, step.nowMs, endMs);
         case "list":
           return await this.#list(step.query);
+        case "save":
+        case "drop":
+        case "snippets":
+          return await this.#snippets.take(step);
         case "notes":
         case "told":
           throw new StoreError("notifications are not sent of calls that Redis keeps: set calls.path");

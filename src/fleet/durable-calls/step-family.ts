@@ -1,12 +1,13 @@
 import { type MadeCall, WAITS_MAX } from "../../kernel/store/calls/durable/durable-call.ts";
 import type { DurableStep } from "../../kernel/store/calls/durable/durable-step.ts";
+import type { SnippetStep } from "../../kernel/store/calls/durable/snippet-tables.ts";
 import { undoId } from "../../kernel/store/calls/durable/undone-calls.ts";
 import type { LoadedCall, StepView, TenantBooks } from "./private-tables.ts";
 import type { OpenedCall, SealedCalls, StoredCall } from "./sealed-calls.ts";
 
 /** A step about one call. `due` settles what the clock settles of it. */
 export type CallStep =
-  | Exclude<DurableStep, { readonly kind: "see" | "due" | "list" | "notes" | "told" }>
+  | Exclude<DurableStep, { readonly kind: "see" | "due" | "list" | "notes" | "told" | SnippetStep["kind"] }>
   | (Extract<DurableStep, { readonly kind: "due" }> & { readonly id: string });
 
 /** A difference of clocks below this one is the way of a step. */

@@ -16,7 +16,7 @@ import { SqliteLedger } from "../store/calls/sqlite-ledger.ts";
 import { IN_MEMORY } from "../store/sqlite/layout.ts";
 import { sentStore } from "../store/store-factory.ts";
 import { Packages } from "../tool/packages.ts";
-import { callOf, readySource, type RestoreProgram } from "../tool/program/program.ts";
+import { callOf, readySource, type ProgramHost } from "../tool/program/program.ts";
 import { Programs } from "../tool/program/programs.ts";
 import { Registrar } from "../tool/registrar.ts";
 import { ToolRegistry } from "../tool/registry.ts";
@@ -42,6 +42,8 @@ import { registerCallMetrics } from "./telemetry/kept-call-metrics.ts";
 import { EngineSources } from "./sources.ts";
 import { Scheduler } from "./schedule/scheduler.ts";
 import { Audit } from "./telemetry/audit.ts";
+import { SnippetStage } from "./snippets/snippet-stage.ts";
+import type { SnippetParts } from "./snippets/stored-snippets.ts";
 import { logCalls } from "./telemetry/call-log.ts";
 import { Events } from "./telemetry/events.ts";
 import { logEvents } from "./telemetry/log.ts";
@@ -67,8 +69,8 @@ export interface Assembly {
   readonly audit: Audit | undefined;
   readonly calls: CallHistory;
   readonly durable: DurableStage;
-  /** Whoever runs programs, where they go on that have waited. */
-  readonly restore: { program: RestoreProgram | null };
+  readonly snippets: SnippetStage;
+  readonly programHost: { is: ProgramHost | null };
   /** Loaded when first used: most engines serve no model. */
   readonly modelOutputs: OnDemand<ModelOutputs>;
 }
@@ -122,8 +124,8 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
     new Map<string, typeof PROGRAM_METHODS>([...capabilities, [PROGRAM_TOOLS, PROGRAM_METHODS]]),
   );
   const parts = { registry, tools, programs, idempotency, admission, tracing, events, scheduler, broker, executor };
-  const restore: Assembly["restore"] = { program: null };
-  const asked = { ...parts, plugins: options.plugins, nextCallNumber, entropyKey, restore: () => restore.program };
+  const programHost: Assembly["programHost"] = { is: null };
+  const asked = { ...parts, plugins: options.plugins, nextCallNumber, entropyKey, restore: () => programHost.is?.restore ?? null };
   const takesAll = options.calls?.resume !== false;
   const notified = resolveNotify(options.notify, process.env);
   const durable = durableStage({ ...asked, takesAll, notified }, kept?.store ?? null, (...given) =>
@@ -150,7 +152,11 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
     audit,
     calls: history,
     durable,
-    restore,
+    snippets: snippetStage(
+      { registrar, registry, tools, events, take: (step) => durable.take(step), check: () => programHost.is },
+      kept === null ? null : history,
+    ),
+    programHost,
     modelOutputs: new OnDemand(async () => {
       const { ModelOutputs } = await import("./model/model-outputs.ts");
       const runProgram: OutputsHost["runProgram"] = (program, given) =>
@@ -190,6 +196,17 @@ function durableStage(
     return openDurable({ ...parts, take: (step) => store.takeDurable(step), resume, close });
   });
   return new DurableStage(load, () => broker.grants.policy, parts.notified.length > 0);
+}
+
+/** Snippets: in the store of calls that wait. */
+function snippetStage(parts: Omit<SnippetParts, "callOf">, history: CallHistory | null): SnippetStage {
+  const callOf: SnippetParts["callOf"] = async (id, tenant) => history?.get(id, { tenant });
+  return new SnippetStage(
+    new OnDemand(async () => {
+      const { StoredSnippets } = await import("./snippets/stored-snippets.ts");
+      return new StoredSnippets({ ...parts, callOf });
+    }),
+  );
 }
 
 /** The ledger, in the store of calls where that has the same file. */

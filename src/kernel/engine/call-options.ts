@@ -108,5 +108,10 @@ function resolveFile(path: unknown): string {
 
 /** Whether an earlier process, or another server, may have left calls that wait, which this engine is to run on. */
 export function mayHaveWaiting(calls: ResolvedCallOptions | null): boolean {
-  return calls !== null && calls.resume && (!("path" in calls.place) || existsSync(calls.place.path));
+  return calls?.resume === true && isStored(calls);
+}
+
+/** Whether an earlier process, or another server, may have stored something for it. */
+export function isStored(calls: ResolvedCallOptions | null): boolean {
+  return calls !== null && (!("path" in calls.place) || existsSync(calls.place.path));
 }

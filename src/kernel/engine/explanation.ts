@@ -76,7 +76,7 @@ export interface Explanation {
 type WithGrants = Pick<BrokerClient, "grants">;
 
 /** The parts of an engine that decide how a call runs. */
-interface ExplainedParts {
+export interface ExplainedParts {
   readonly broker: { readonly grants: Grants };
   readonly bounds: Bounds;
   readonly executor: Pick<Executor, "trustGroup">;

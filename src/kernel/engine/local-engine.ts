@@ -4,13 +4,13 @@ import { type Assembly, assemble, type Loaded } from "./assembly.ts";
 import { loadExecutor, loadStores } from "./create-executor.ts";
 import type { CallHistory } from "./call-history.ts";
 import type { LoadTool } from "./call/tool-loaders.ts";
-import { mayHaveWaiting } from "./call-options.ts";
-import { type CodeModeOptions, resolveCodeMode } from "./code-mode-options.ts";
+import { isStored, mayHaveWaiting } from "./call-options.ts";
+import type { CodeModeOptions } from "./code-mode-options.ts";
 import type { AnswerWork, ExecuteOptions } from "./execute-options.ts";
 import { type Explanation, explainTool, identityOf, lintAll, type ToolFinding } from "./explanation.ts";
 import { GloveboxError } from "../base/errors.ts";
 import type { SurfaceEvent, EventName, Listener, Reconfigured } from "./telemetry/events.ts";
-import { explainPrograms, programLimits } from "./program-explanation.ts";
+import { explainRunCode } from "./program-explanation.ts";
 import { loadPrelude } from "../tool/runtimes/prelude.ts";
 import { type EngineOptions, type ResolvedOptions, resolveModelChars, type ToolSource } from "./options.ts";
 import { type Recording, toRecordedTool } from "./replay/recording.ts";
@@ -27,9 +27,10 @@ import { OPERATOR, type Policy } from "../broker/policy.ts";
 import type { RuleOffer } from "../broker/rule-offer.ts";
 import { type DeclareOptions, declareTools } from "../tool/declarations/declare-tools.ts";
 import { prepareDefinitions, type ToolInfo, type ToolLocation } from "../tool/definition.ts";
-import { PROGRAM_NAMES, type ProgramSource, type RestoreProgram } from "../tool/program/program.ts";
+import { PROGRAM_NAMES, type ProgramHost, type ProgramSource } from "../tool/program/program.ts";
 import type { ModuleReport } from "../tool/registrar.ts";
 import type { ModelOptions, ModelRunner } from "../tool/contracts/runner.ts";
+import type { Snippets } from "./snippets/snippet.ts";
 import { StoreProbes } from "./store-probes.ts";
 import { toolFunctions } from "./tool-functions.ts";
 
@@ -91,6 +92,7 @@ export class LocalEngine implements AsyncDisposable {
       const probing = StoreProbes.open(options, engine.#parts).then((probes) => (engine.#probes = probes).settled());
       await Promise.all([started, probing]);
       await engine.#reconfiguration.apply(given);
+      if (isStored(options.calls)) await engine.#parts.snippets.start();
       if (mayHaveWaiting(options.calls) || options.notify.length > 0) void engine.#parts.durable.start();
       return engine;
     } catch (error) {
@@ -176,21 +178,9 @@ export class LocalEngine implements AsyncDisposable {
    */
   explain(name: string, { tenant = "", tools }: ExplainOptions = {}): Explanation | undefined {
     const { codeMode } = this;
-    if (name === PROGRAM_NAMES.tools && codeMode !== undefined) return this.#explainPrograms(codeMode, tenant, tools);
+    if (name === PROGRAM_NAMES.tools && codeMode !== undefined) return explainRunCode(this.#parts, codeMode, { tenant, tools });
     const tool = this.#parts.registry.get(name, tenant);
     return tool && explainTool(tool, tenant, this.#parts);
-  }
-
-  #explainPrograms(given: CodeModeOptions, tenant: string, tools: readonly string[] | undefined): Explanation {
-    const { broker, programs, registry } = this.#parts;
-    const codeMode = resolveCodeMode(given);
-    const runner = programs.runnerOf("tools", codeMode.limits);
-    const all = registry.list(tenant).flatMap(({ name }) => registry.get(name, tenant) ?? []);
-    return {
-      ...explainTool(runner, tenant, this.#parts),
-      limits: programLimits(runner.limits, codeMode.limits),
-      program: explainPrograms(all, { codeMode, tenant, tools }, broker),
-    };
   }
 
   /** @internal The least rule under which a tool's calls are granted what it asks for. `undefined` if there is no such tool. */
@@ -249,9 +239,9 @@ export class LocalEngine implements AsyncDisposable {
     return this.#parts.pipeline.runProgram(call, source, options);
   }
 
-  /** @internal Has `restore` make programs ready that go on after they have waited. */
-  restoreWith(restore: RestoreProgram): void {
-    this.#parts.restore.program = restore;
+  /** @internal Has programs made ready that go on after they have waited, and checked before they are saved as snippets. */
+  programsWith(host: ProgramHost): void {
+    this.#parts.programHost.is = host;
   }
 
   /** @internal Has `load` asked for the tool of each child call before it runs: some are registered when they are called. */
@@ -290,6 +280,11 @@ export class LocalEngine implements AsyncDisposable {
   /** The calls that it has kept, where it has the option `calls`. */
   get calls(): CallHistory {
     return this.#parts.calls;
+  }
+
+  /** Programs that are tools of one tenant each, in the store of calls, or else in memory. */
+  get snippets(): Snippets {
+    return this.#parts.snippets;
   }
 
   /** The connectors, as they are now. */
@@ -378,14 +373,16 @@ export class LocalEngine implements AsyncDisposable {
   }
 
   async #close(drainMs: number): Promise<void> {
-    const { registrar, pipeline, broker, sources, audit, calls, durable, modelOutputs } = this.#parts;
+    const { registrar, pipeline, broker, sources, audit, calls, durable, snippets, modelOutputs } = this.#parts;
     this.#state = "draining";
+    const reading = snippets.close();
     const stopping = durable.stop();
     registrar.stop();
     await pipeline.close(drainMs);
     await stopping;
     await sources[Symbol.asyncDispose]();
     await registrar.close();
+    await reading;
     await broker.close();
     await audit?.close();
     await calls.close();

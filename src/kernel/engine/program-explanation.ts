@@ -1,10 +1,15 @@
 import { matchesName } from "../base/name-patterns.ts";
 import type { BrokerClient } from "../broker/thread/broker-client.ts";
-import { CODE_LIMITS, type ResolvedCodeMode } from "./code-mode-options.ts";
+import { CODE_LIMITS, type CodeModeOptions, type ResolvedCodeMode, resolveCodeMode } from "./code-mode-options.ts";
 import { DEFAULT_LIMITS, type Limits } from "../base/limits.ts";
 import { HOST_TOOLS, PROGRAM_NAMES } from "../tool/program/program.ts";
+import type { Programs } from "../tool/program/programs.ts";
 import type { RegisteredTool } from "../tool/registered-tool.ts";
+import type { ToolRegistry } from "../tool/registry.ts";
 import {
+  type ExplainedParts,
+  type Explanation,
+  explainTool,
   type GrantLine,
   grantLines,
   type LimitLine,
@@ -15,16 +20,38 @@ import {
 const TOOLS_MAX = 500;
 
 /** The caller of the programs that are explained. */
-interface Programs {
+interface ExplainedPrograms {
   readonly codeMode: ResolvedCodeMode;
   readonly tenant: string;
   /** Names of the tools that the caller may call, each of which may end in `*`. Default: all. */
   readonly tools: readonly string[] | undefined;
 }
 
-export function explainPrograms(
+interface ExplainingParts extends ExplainedParts {
+  readonly broker: BrokerClient;
+  readonly programs: Programs;
+  readonly registry: ToolRegistry;
+}
+
+/** The explanation of `run_code` for a caller. */
+export function explainRunCode(
+  { programs, registry, ...parts }: ExplainingParts,
+  given: CodeModeOptions,
+  { tenant, tools }: Omit<ExplainedPrograms, "codeMode">,
+): Explanation {
+  const codeMode = resolveCodeMode(given);
+  const runner = programs.runnerOf("tools", codeMode.limits);
+  const all = registry.list(tenant).flatMap(({ name }) => registry.get(name, tenant) ?? []);
+  return {
+    ...explainTool(runner, tenant, parts),
+    limits: programLimits(runner.limits, codeMode.limits),
+    program: explainPrograms(all, { codeMode, tenant, tools }, parts.broker),
+  };
+}
+
+function explainPrograms(
   registered: readonly RegisteredTool[],
-  { codeMode, tenant, tools }: Programs,
+  { codeMode, tenant, tools }: ExplainedPrograms,
   broker: BrokerClient,
 ): ProgramExplanation {
   const lines = registered.map((tool) => ({ tool, line: lineOf(tool.info.name, codeMode.tools, tools) }));
@@ -59,7 +86,7 @@ function patternOf(patterns: readonly string[], name: string): number | null {
 }
 
 /** The limits of programs. `limits`: those in force. */
-export function programLimits(limits: Limits, asked: Partial<Limits>): readonly LimitLine[] {
+function programLimits(limits: Limits, asked: Partial<Limits>): readonly LimitLine[] {
   const defaults: Partial<Limits> = CODE_LIMITS;
   return (Object.keys(DEFAULT_LIMITS) as (keyof Limits)[]).map((limit) => {
     const value = limits[limit];

@@ -64,6 +64,8 @@ export interface RegisteredTool {
   readonly usage: ToolUsage;
   /** A capability of its calls alone, which their caller grants: that of a program. */
   readonly own?: Capability;
+  /** Names of the tools that a snippet may call: `own` is made of them. */
+  readonly snippet?: readonly string[];
   /** The program that it runs, where its call may wait. */
   readonly program?: RunningProgram;
   /** Paths of the operator's files of which it was made, sorted. */

@@ -182,7 +182,8 @@ export class CallWaits implements CallWaiting {
   obstacleToKeeping(): string | null {
     const { tool } = this.call;
     if (this.#parts.executor.watch === undefined) return "calls on worker machines cannot wait yet";
-    if (tool.own !== undefined && tool.program === undefined) return "a program of this kind cannot wait";
+    if (tool.own !== undefined && tool.program === undefined && tool.snippet === undefined)
+      return "a program of this kind cannot wait";
     if (tool.script.isolation === "shared")
       return "calls of a tool with the isolation shared cannot wait: use another isolation";
     return null;

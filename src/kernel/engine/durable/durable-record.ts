@@ -31,6 +31,8 @@ export interface DurableRecord {
     readonly digest: string;
     readonly configHash: string;
     readonly capabilities: CapabilityRequest;
+    /** Of a snippet: names of the tools that it may call. */
+    readonly snippet?: readonly string[];
   };
   /** Whether its tool runs a program, which is in the arguments. */
   readonly isProgram: boolean;
@@ -57,6 +59,8 @@ export function madeOf(call: EngineCall, nowMs: number): MadeCall {
     KEPT_OPTIONS.flatMap((option) => (options[option] === undefined ? [] : [[option, options[option]]])),
   );
   const { name, digest } = tool.info;
+  const { capabilities, snippet } = tool;
+  const isProgram = tool.own !== undefined && snippet === undefined;
   const parentId = call.parent?.waits?.id;
   const record: DurableRecord = {
     format: FORMAT,
@@ -65,8 +69,8 @@ export function madeOf(call: EngineCall, nowMs: number): MadeCall {
     command: command ?? null,
     limits,
     options: kept,
-    tool: { name, digest, configHash: configHashOf(tool), capabilities: tool.capabilities },
-    isProgram: tool.own !== undefined,
+    tool: { name, digest, configHash: configHashOf(tool), capabilities, ...(snippet === undefined ? {} : { snippet }) },
+    isProgram,
   };
   return {
     callId,
@@ -78,7 +82,7 @@ export function madeOf(call: EngineCall, nowMs: number): MadeCall {
     expiresMs: nowMs + EXPIRES_MS,
     undoesOnFailure: options.undo === "onFailure",
     record: JSON.stringify(record),
-    script: tool.own === undefined ? scriptOf(tool) : null,
+    script: isProgram ? null : scriptOf(tool),
   };
 }
 

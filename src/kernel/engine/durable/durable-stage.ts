@@ -5,7 +5,7 @@ import type { ToolResult } from "../../base/result.ts";
 import type { AskedPause, ChildCallEnd } from "../../broker/capabilities/capability.ts";
 import type { Policy } from "../../broker/policy.ts";
 import type { Decision, DurableCall } from "../../store/calls/durable/durable-call.ts";
-import type { DurablePage } from "../../store/calls/durable/durable-step.ts";
+import type { DurablePage, TakeDurable } from "../../store/calls/durable/durable-step.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ChildRunEnd, ChildWaits } from "../call/child-call.ts";
 import type { EngineCall } from "../call/engine-call.ts";
@@ -29,6 +29,7 @@ export interface LoadedDurable {
   readonly durable: Durable;
   readonly calls: DurableCalls;
   readonly resumer: Resumer;
+  readonly take: TakeDurable;
   close(): Promise<void>;
 }
 
@@ -58,6 +59,9 @@ export class DurableStage implements DurableCalls, ChildWaits {
   async close(): Promise<void> {
     await (await this.#loaded.made)?.close();
   }
+
+  /** Takes a step in the store of calls that wait. */
+  readonly take: TakeDurable = async (step) => (await this.#loaded.get()).take(step);
 
   /** Whether a call may have to be stored before it begins: without a look at its arguments. */
   mayNeedStore({ tool, tenant, options }: Pick<EngineCall, "tool" | "tenant" | "options">): boolean {

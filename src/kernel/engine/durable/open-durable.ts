@@ -6,6 +6,7 @@ import type { Programs } from "../../tool/program/programs.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { EngineCall } from "../call/engine-call.ts";
 import { recordedTool, type ReplayPlugins } from "../replay/recorded-tool.ts";
+import { withTools } from "../snippets/snippet-tool.ts";
 import { Durable, type DurableParts } from "./durable.ts";
 import type { DurableRecord, DurableRuns, PinnedTool } from "./durable-record.ts";
 import { Notifier } from "./notifier.ts";
@@ -58,7 +59,9 @@ export function openDurable({
     const { tags, annotations, description } = current.info;
     // Its script is dropped with its last call.
     const usage = { calls: 0, retired: true };
-    return { ...made, info: { ...made.info, tags, annotations, description, capabilities }, capabilities, usage };
+    const info = { ...made.info, tags, annotations, description, capabilities };
+    const pinnedTool = { ...made, info, capabilities, usage };
+    return tool.snippet === undefined ? pinnedTool : withTools(pinnedTool, tool.snippet);
   };
   const program = async ({ args }: DurableRecord, { program: kept }: DurableRuns): Promise<RegisteredTool> => {
     const make = restore();
@@ -91,6 +94,7 @@ export function openDurable({
     durable,
     calls,
     resumer,
+    take,
     close: async () => {
       await resumer.close();
       await notifier?.close();

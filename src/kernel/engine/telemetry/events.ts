@@ -56,6 +56,9 @@ export interface EventMap<Tools = AnyTools> extends ExecutorEvents {
   "call:undo": [event: CancelEvent];
   /** A target of `calls.notify` was told of a call, or could not be. */
   "call:notify": [event: NotifyEvent];
+  /** Somebody has made a program a tool of a tenant, or has removed one. */
+  "snippet:save": [event: SnippetEvent & { readonly version: string }];
+  "snippet:delete": [event: SnippetEvent];
   /** A tool made a capability call, and got its response. */
   "capability:call": [event: CapabilityEvent];
   /** A request was refused that would have carried a secret to an origin, or in a place, that is not bound to it. */
@@ -176,6 +179,13 @@ export interface SignalEvent extends CancelEvent {
 }
 
 export interface CancelEvent extends DurableEvent {
+  /** Name of the key that did it; `null` without keys. */
+  readonly key: string | null;
+}
+
+export interface SnippetEvent {
+  readonly name: string;
+  readonly tenant: string;
   /** Name of the key that did it; `null` without keys. */
   readonly key: string | null;
 }

@@ -35,6 +35,8 @@ export function logEvents(events: Events, logger: Logger): void {
   events.on("call:signal", (event) => logger.info(event, "somebody has sent a signal to a call that waits"));
   events.on("call:cancel", (event) => logger.info(event, "somebody has ended a call that waits"));
   events.on("call:undo", (event) => logger.info(event, "somebody has asked that a call is undone"));
+  events.on("snippet:save", (event) => logger.info(event, "a program was saved as a tool of a tenant"));
+  events.on("snippet:delete", (event) => logger.info(event, "a saved program was deleted"));
   events.on("call:notify", (event) => {
     if (event.outcome === "given_up") logger.warn(event, "a notification was given up: its target did not take it");
     if (event.outcome === "dropped") logger.warn(event, "notifications were dropped: too many waited");

@@ -1,3 +1,5 @@
+import { PROGRAM_FILE } from "./runner.ts";
+
 /** A line that begins or ends a block of Markdown. */
 const FENCE = /^[ \t]*```[\w-]*[ \t]*$/;
 
@@ -17,3 +19,13 @@ export function withoutFence(code: string): string {
 /** Text around the body of a program, or around a program that is an expression: one line before it. */
 export const BODY = { head: "(async () => {\n", tail: "\n})" } as const;
 export const EXPRESSION = { head: "(\n", tail: "\n)" } as const;
+export const URL_LINE = `\n//# sourceURL=${PROGRAM_FILE}`;
+
+/** What was written of a program that was read, with spaces in the place of its types. */
+export function bodyOf(program: string): string {
+  for (const { head, tail } of [BODY, EXPRESSION]) {
+    const end = tail + URL_LINE;
+    if (program.startsWith(head) && program.endsWith(end)) return program.slice(head.length, -end.length);
+  }
+  return program;
+}

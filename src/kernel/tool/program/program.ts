@@ -2,6 +2,7 @@ import type { Limits } from "../../base/limits.ts";
 import type { ToolCall, ToolResult } from "../../base/result.ts";
 import type { HostFunction } from "../../broker/capabilities/functions.ts";
 import type { ProgramTools } from "../../broker/capabilities/program-tools.ts";
+import type { ProgramProblem } from "./problem.ts";
 
 /** Code that is run once, such as a model's, with what its caller gave it and without any other capability. */
 export type Program = FunctionProgram | ToolProgram;
@@ -56,6 +57,13 @@ export interface RestoredProgram extends Required<Pick<ProgramSource, "finish" |
 
 /** Makes a stored program ready to go on. */
 export type RestoreProgram = (stored: StoredProgram) => Promise<RestoredProgram>;
+
+/** Whoever runs programs over the tools of an engine. */
+export interface ProgramHost {
+  readonly restore: RestoreProgram;
+  /** The mistakes of a program that calls a tenant's tools, as far as they can be known without running it. */
+  check(code: string, tenant: string): Promise<readonly ProgramProblem[]>;
+}
 
 /** The call for which a program is prepared. */
 export interface Preparation {

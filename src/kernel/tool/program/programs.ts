@@ -74,7 +74,7 @@ function runnerWith(kind: Program["kind"], limits: Limits): RegisteredTool {
 const PLACE = new RegExp(`(${PROGRAM_FILE}:)(\\d+)`, "g");
 
 /** Turns a stack from inside an isolate into one with the lines of the program as its author wrote it. */
-function programStack(stack: string): string {
+export function programStack(stack: string): string {
   const mapped = mapStack(stack, undefined, PROGRAM_FILE, PROGRAM_FILE);
   // `readProgram` puts one line before it.
   return mapped.replaceAll(PLACE, (_found, file: string, line: string) => file + Math.max(1, Number(line) - 1));

@@ -121,108 +121,120 @@ const preview = (json, max) => {
  * `value` is a preview of one that is longer than `resultChars` as JSON: it is made at the expense of the call. Calls that the
  * program does not wait for are waited for, whether it returns or throws: a half-done write is worse than a late end.
  */
-export const TOOL_RUNNER = `${PREVIEW}
+const RUN_PROGRAM = `${PREVIEW}
 ${SETTLE}
 const evaluate = function () {
   "use strict";
   return eval(arguments[0]);
 };
-const ${SCRIPT_EXPORTS} = {
-  default: async ({ code, input, resultChars }, { host: { ${PROGRAM_TOOLS}: host }, progress }) => {
-    delete globalThis.fetch;
-    const PLACE = /${PROGRAM_FILE}:(\\d{1,6}):(\\d{1,6})/;
-    const then = Promise.prototype.then;
-    const running = new Set();
-    const warnings = [];
-    class ToolError extends Error {
-      constructor(tool, code, message) {
-        super(message);
-        this.tool = tool;
-        this.code = code;
-      }
-      get name() {
-        return "ToolError";
-      }
+const runProgram = async ({ code, input, resultChars }, { host: { ${PROGRAM_TOOLS}: host }, progress }) => {
+  delete globalThis.fetch;
+  const PLACE = /${PROGRAM_FILE}:(\\d{1,6}):(\\d{1,6})/;
+  const then = Promise.prototype.then;
+  const running = new Set();
+  const warnings = [];
+  class ToolError extends Error {
+    constructor(tool, code, message) {
+      super(message);
+      this.tool = tool;
+      this.code = code;
     }
-    // Tells whether the program looks at the end of a call.
-    class ToolPromise extends Promise {
-      isObserved = false;
-      static get [Symbol.species]() {
-        return Promise;
-      }
-      then(onValue, onError) {
-        this.isObserved = true;
-        return super.then(onValue, onError);
-      }
+    get name() {
+      return "ToolError";
     }
-    const placeOf = (error, enter) => {
-      // V8 writes a stack frame by frame, which takes longer than all else of a call: most often the first one says it.
-      const { stackTraceLimit } = Error;
-      const top = {};
-      Reflect.set(Error, "stackTraceLimit", Math.min(stackTraceLimit, 1));
-      Error.captureStackTrace(top, enter);
-      Reflect.set(Error, "stackTraceLimit", stackTraceLimit);
-      const [, line, column] = PLACE.exec(String(top.stack)) ?? PLACE.exec(String(error.stack)) ?? [];
-      // One line stands before the program's own.
-      return line === undefined ? {} : { line: Math.max(1, line - 1), column: Number(column) };
-    };
-    const call = (name, args, enter) => {
-      // Its stack has the program's line: the answer comes in another turn.
-      const error = new ToolError(name, "", "");
-      const place = placeOf(error, enter);
-      const answer = host.call({ name, arguments: args ?? {}, ...place });
-      const made = new ToolPromise((resolve, reject) => {
-        then.call(answer, (given) => (given.ok ? resolve(given.output) : reject(describe(error, given))), reject);
-      });
-      const ended = then.call(made, () => {}, (reason) => {
-        if (!made.isObserved) warnings.push("a call that was not awaited failed: " + name + ": " + (reason?.message ?? ""));
-      });
-      running.add(ended);
-      then.call(ended, () => running.delete(ended));
-      return made;
-    };
-    const describe = (error, { code, message }) => {
-      const frames = String(error.stack).split("\\n").filter((line) => /^\\s+at /.test(line));
-      error.code = code;
-      error.message = message;
-      error.stack = ["ToolError: " + message, ...frames].join("\\n");
-      return error;
-    };
-    const member = (path) => {
-      const members = new Map();
-      const apply = (_target, _this, args) => call(path, args[0], apply);
-      return new Proxy(path === "" ? Object.freeze({}) : () => {}, {
-        apply,
-        ownKeys: (target) => {
-          if (path === "") throw new TypeError("tools has no list of its members: search_tools({ query }) finds tools");
-          return Reflect.ownKeys(target);
-        },
-        get: (_target, name) => {
-          if (typeof name !== "string" || name === "then" || name === "toJSON") return undefined;
-          if (!members.has(name)) members.set(name, member(path === "" ? name : path + "." + name));
-          return members.get(name);
-        },
-      });
-    };
-    const search = (query) => host.search(typeof query === "string" ? { query } : query);
-    const pauses = {
-      approval: (asked) => host.approval(typeof asked === "string" ? { message: asked } : asked),
-      signal: (name, more = {}) => host.signal({ ...more, name }),
-      sleepUntil: async (date) => void (await host.until({ date: date instanceof Date ? date.toISOString() : date })),
-    };
-    Object.assign(globalThis, { tools: member(""), input, progress, search_tools: search, ToolError, ...pauses });
-    try {
-      let value = evaluate(code);
-      for (let depth = 0; depth < 2; depth++) value = await (typeof value === "function" ? value(input) : value);
-      value = await settle(value);
-      const json = jsonOf(value);
-      // The engine refuses a value that JSON cannot hold, as it does every output.
-      if (json === undefined) return { value, warnings };
-      if (json.length <= resultChars) return { value, warnings };
-      const shown = preview(json, resultChars);
-      return { value: shown, warnings, truncated: { chars: json.length, kept: JSON.stringify(shown).length } };
-    } finally {
-      while (running.size > 0) await Promise.all(running);
+  }
+  // Tells whether the program looks at the end of a call.
+  class ToolPromise extends Promise {
+    isObserved = false;
+    static get [Symbol.species]() {
+      return Promise;
     }
-  },
+    then(onValue, onError) {
+      this.isObserved = true;
+      return super.then(onValue, onError);
+    }
+  }
+  const placeOf = (error, enter) => {
+    // V8 writes a stack frame by frame, which takes longer than all else of a call: most often the first one says it.
+    const { stackTraceLimit } = Error;
+    const top = {};
+    Reflect.set(Error, "stackTraceLimit", Math.min(stackTraceLimit, 1));
+    Error.captureStackTrace(top, enter);
+    Reflect.set(Error, "stackTraceLimit", stackTraceLimit);
+    const [, line, column] = PLACE.exec(String(top.stack)) ?? PLACE.exec(String(error.stack)) ?? [];
+    // One line stands before the program's own.
+    return line === undefined ? {} : { line: Math.max(1, line - 1), column: Number(column) };
+  };
+  const call = (name, args, enter) => {
+    // Its stack has the program's line: the answer comes in another turn.
+    const error = new ToolError(name, "", "");
+    const place = placeOf(error, enter);
+    const answer = host.call({ name, arguments: args ?? {}, ...place });
+    const made = new ToolPromise((resolve, reject) => {
+      then.call(answer, (given) => (given.ok ? resolve(given.output) : reject(describe(error, given))), reject);
+    });
+    const ended = then.call(made, () => {}, (reason) => {
+      if (!made.isObserved) warnings.push("a call that was not awaited failed: " + name + ": " + (reason?.message ?? ""));
+    });
+    running.add(ended);
+    then.call(ended, () => running.delete(ended));
+    return made;
+  };
+  const describe = (error, { code, message }) => {
+    const frames = String(error.stack).split("\\n").filter((line) => /^\\s+at /.test(line));
+    error.code = code;
+    error.message = message;
+    error.stack = ["ToolError: " + message, ...frames].join("\\n");
+    return error;
+  };
+  const member = (path) => {
+    const members = new Map();
+    const apply = (_target, _this, args) => call(path, args[0], apply);
+    return new Proxy(path === "" ? Object.freeze({}) : () => {}, {
+      apply,
+      ownKeys: (target) => {
+        if (path === "") throw new TypeError("tools has no list of its members: search_tools({ query }) finds tools");
+        return Reflect.ownKeys(target);
+      },
+      get: (_target, name) => {
+        if (typeof name !== "string" || name === "then" || name === "toJSON") return undefined;
+        if (!members.has(name)) members.set(name, member(path === "" ? name : path + "." + name));
+        return members.get(name);
+      },
+    });
+  };
+  const search = (query) => host.search(typeof query === "string" ? { query } : query);
+  const pauses = {
+    approval: (asked) => host.approval(typeof asked === "string" ? { message: asked } : asked),
+    signal: (name, more = {}) => host.signal({ ...more, name }),
+    sleepUntil: async (date) => void (await host.until({ date: date instanceof Date ? date.toISOString() : date })),
+  };
+  Object.assign(globalThis, { tools: member(""), input, progress, search_tools: search, ToolError, ...pauses });
+  try {
+    let value = evaluate(code);
+    for (let depth = 0; depth < 2; depth++) value = await (typeof value === "function" ? value(input) : value);
+    value = await settle(value);
+    const json = jsonOf(value);
+    // The engine refuses a value that JSON cannot hold, as it does every output.
+    if (json === undefined) return { value, warnings };
+    if (json.length <= resultChars) return { value, warnings };
+    const shown = preview(json, resultChars);
+    return { value: shown, warnings, truncated: { chars: json.length, kept: JSON.stringify(shown).length } };
+  } finally {
+    while (running.size > 0) await Promise.all(running);
+  }
 };`;
+
+export const TOOL_RUNNER = `${RUN_PROGRAM}
+const ${SCRIPT_EXPORTS} = { default: runProgram };`;
+
+/** A module that runs one program, whose text is `readProgram`'s: its input is the program's, and its output what that returns. */
+export function programModule(code: string): string {
+  return `${RUN_PROGRAM}
+const code = ${JSON.stringify(code)};
+export default async (input, context) => {
+  const { value, warnings } = await runProgram({ code, input, resultChars: Infinity }, context);
+  for (const warning of warnings) console.warn(warning);
+  return value === undefined ? null : value;
+};`;
+}

@@ -1,8 +1,8 @@
 import { type Node, parse, type Program as Script } from "acorn";
 import { memberOf } from "../../base/json.ts";
-import { BODY, EXPRESSION, withoutFence } from "./frame.ts";
+import { BODY, EXPRESSION, URL_LINE, withoutFence } from "./frame.ts";
 import { problemError, type ProgramProblem } from "./problem.ts";
-import { PROGRAM_FILE, PROGRAM_GLOBALS } from "./runner.ts";
+import { PROGRAM_GLOBALS } from "./runner.ts";
 import { stripTypes } from "./strip-types.ts";
 import { isNode, type ToolCallPlace, toolCallsIn } from "./tool-calls.ts";
 
@@ -13,7 +13,6 @@ export interface ReadProgram {
   readonly calls: readonly ToolCallPlace[];
 }
 
-const URL_LINE = `\n//# sourceURL=${PROGRAM_FILE}`;
 const MODULE_WORDS = /'import', and 'export'/;
 const RETURN_WORDS = /^Return statement is not allowed/;
 /** Words of the parser for syntax that is more than types: namespaces. */

@@ -1,5 +1,6 @@
 import type { DurableCall } from "./durable-call.ts";
 import { NOTES_SQL } from "./outbox-tables.ts";
+import { SNIPPETS_SQL } from "./snippet-tables.ts";
 
 /**
  * Tables of durable calls. `bytes` is what a call counts for, in its tenant's books and in the total. Long columns are the
@@ -101,6 +102,7 @@ export const DURABLE_SQL = `
     PRIMARY KEY (call, step, kind)
   ) STRICT, WITHOUT ROWID;
   ${NOTES_SQL}
+  ${SNIPPETS_SQL}
 `;
 
 /** Columns of a call without its long ones. */

@@ -8,6 +8,7 @@ import type {
   PausedCall,
   RunWait,
 } from "./durable-call.ts";
+import type { StoredSnippet } from "./snippet-tables.ts";
 
 /** Whose call a step is about: `null` for any tenant's. */
 interface StepOfCall {
@@ -66,6 +67,11 @@ export type DurableStep =
   | ({ readonly kind: "cancel"; readonly message: string } & StepOfCall)
   /** Makes the call that undoes the tool calls of one that has ended, once: it is ready to run. */
   | ({ readonly kind: "undo" } & StepOfCall)
+  /** Stores a snippet in the place of one of the same name. `revision`: a text of its own. */
+  | { readonly kind: "save"; readonly snippet: StoredSnippet; readonly revision: string }
+  | { readonly kind: "drop"; readonly tenant: string; readonly name: string; readonly revision: string }
+  /** All snippets, unless their revision is the known one. */
+  | { readonly kind: "snippets"; readonly known: string | null }
   /** What a call that has ended had asked for. `toolCalls`: methods by which tools are called, as `tools.call`. */
   | { readonly kind: "effects"; readonly id: string; readonly toolCalls: readonly string[] }
   /** A heartbeat of a process that runs durable calls. */
@@ -162,7 +168,7 @@ export type DurableAnswer =
   | { readonly kind: "settled"; readonly waits: readonly RunWait[] }
   /** The run is not the call's last one, or the call is not in a state for it. */
   | { readonly kind: "lost" }
-  /** `pause`: beyond a limit, in words. */
+  /** `pause`, `save`: beyond a limit, in words. */
   | { readonly kind: "full"; readonly bound: string }
   | { readonly kind: "claimed"; readonly call: ClaimedCall }
   | { readonly kind: "effects"; readonly effects: readonly PastAsk[] }
@@ -173,9 +179,10 @@ export type DurableAnswer =
       readonly wakeMs: number | null;
       readonly lost: readonly KeptCall[];
     }
+  | { readonly kind: "snippets"; readonly revision: string; readonly snippets: readonly StoredSnippet[] | null }
   /** `decide`, `signal`, `cancel`: why it cannot be done, in words, with the call as it is now. */
   | { readonly kind: "conflict"; readonly message: string; readonly call: KeptCall }
-  /** No such call of the tenant. */
+  /** No such call, or snippet, of the tenant. */
   | { readonly kind: "missing" }
   | { readonly kind: "call"; readonly call: KeptCall }
   /** `list`: their results are left out. */
@@ -199,9 +206,11 @@ export const LASTING: ReadonlySet<DurableStep["kind"]> = new Set([
   "signal",
   "cancel",
   "undo",
+  "save",
+  "drop",
 ]);
 /** Steps that change nothing. */
-export const READING: ReadonlySet<DurableStep["kind"]> = new Set(["get", "list", "effects"]);
+export const READING: ReadonlySet<DurableStep["kind"]> = new Set(["get", "list", "effects", "snippets"]);
 
 /** Takes steps one after the other. Rejects with a `StoreError`. */
 export type TakeDurable = (step: DurableStep) => Promise<DurableAnswer>;

@@ -17,6 +17,7 @@ import { DurableRows } from "./durable-rows.ts";
 import { DurableSignals } from "./durable-signals.ts";
 import { type DurableAnswer, type DurableStep, LASTING, READING } from "./durable-step.ts";
 import { LostRuns } from "./lost-runs.ts";
+import { SnippetTables } from "./snippet-tables.ts";
 import type { DurableWaits } from "./durable-waits.ts";
 import { MAY_UNDO, UndoneCalls, undoId } from "./undone-calls.ts";
 
@@ -114,6 +115,10 @@ export class DurableTables {
       }
       case "list":
         return this.#rows.list(step.query);
+      case "save":
+      case "drop":
+      case "snippets":
+        return new SnippetTables(this.#database).take(step);
       case "notes":
       case "told":
         return this.#notes.take(step);

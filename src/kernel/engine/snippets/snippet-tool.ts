@@ -1,0 +1,41 @@
+import { type ProgramTools, programTools } from "../../broker/capabilities/program-tools.ts";
+import type { ToolDefinition } from "../../tool/definition.ts";
+import { programModule } from "../../tool/program/runner.ts";
+import { programStack } from "../../tool/program/programs.ts";
+import type { RegisteredTool } from "../../tool/registered-tool.ts";
+import { type KeptSnippet, SNIPPET_PREFIX } from "./snippet.ts";
+
+/** The program of a snippet is its author's, as that of `run_code` is its caller's: it has an isolate for itself. */
+export function definitionOf({ name, version, description, program, ...schemas }: KeptSnippet): ToolDefinition {
+  const { inputSchema, outputSchema } = schemas;
+  return {
+    name: SNIPPET_PREFIX + name,
+    version,
+    description,
+    tags: ["snippet"],
+    source: programModule(program),
+    isolation: "isolate",
+    inputSchema,
+    ...(outputSchema === null ? {} : { outputSchema }),
+  };
+}
+
+/** The tool that a snippet was made into, with what it may call. */
+export function withTools(tool: RegisteredTool, names: readonly string[]): RegisteredTool {
+  return { ...tool, own: programTools(onlyTools(names), names), snippet: names, mapStack: programStack };
+}
+
+function onlyTools(names: readonly string[]): ProgramTools {
+  const known = new Set(names);
+  return {
+    refuse: (name) => {
+      if (known.has(name)) return undefined;
+      const message = `the snippet may not call ${name}: it may call ${names.join(", ") || "no tool"}, as its author could`;
+      return { ok: false, code: "tool_not_found", message };
+    },
+    search: () => {
+      throw new Error("a snippet finds no tools: it calls those that its text names");
+    },
+    onCall: () => () => undefined,
+  };
+}

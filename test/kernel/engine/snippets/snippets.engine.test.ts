@@ -1,0 +1,178 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { codeMode } from "../../../../src/code-mode/index.ts";
+import { createEngine, type Engine, type EngineOptions, GloveboxError } from "../../../../src/glovebox/index.ts";
+
+/* A program that is saved becomes a tool of one tenant, which does no more than its author and its caller may. */
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "glovebox-snippets-"));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const tool = (name: string) => ({ name, description: name, source: `export default ({ n }) => "${name} " + n;` });
+const OPTIONS = {
+  executor: { kind: "threads" },
+  workers: 1,
+  tools: [...["crm.list", "crm.get", "mail.send"].map(tool), { ...tool("pay"), approval: "always" }],
+} as const satisfies EngineOptions;
+
+const BOTH = {
+  name: "report",
+  description: "Lists and gets.",
+  code: "return [await tools.crm.list({ n: input.n }), await tools.crm.get({ n: input.n })];",
+};
+
+const saves = (engine: Engine, definition: object, author = {}) =>
+  engine.snippets.save({ ...BOTH, ...definition }, author).then(
+    () => "saved",
+    (error: unknown) => (error instanceof GloveboxError ? `${error.code}: ${error.message}` : String(error)),
+  );
+
+const call = (name: string, n = 1) => ({ name, arguments: { n } });
+
+describe("a snippet", () => {
+  test("is a tool of its tenant, and is there for no other", async () => {
+    await using engine = await createEngine(OPTIONS);
+    const saved = await engine.snippets.save(BOTH, { tenant: "acme", key: "ada" });
+    expect(saved).toMatchObject({
+      name: "report",
+      tenant: "acme",
+      author: "ada",
+      tools: ["crm.get", "crm.list"],
+      unusable: null,
+    });
+    const { output } = await engine.execute(call("snippets.report", 7), { tenant: "acme" });
+    expect(output).toEqual(["crm.list 7", "crm.get 7"]);
+    for (const tenant of ["other", undefined]) {
+      const { error } = await engine.execute(call("snippets.report"), tenant === undefined ? {} : { tenant });
+      expect(error?.code).toBe("tool_not_found");
+      expect(await engine.snippets.list({ tenant })).toEqual([]);
+    }
+  });
+
+  test("may call what its text names, of what its caller may call, and nothing else", async () => {
+    await using engine = await createEngine(OPTIONS);
+    const code = `
+      const outcomes = [];
+      for (const name of ["crm.list", "crm.get", "mail.send"]) {
+        const [space, member] = name.split(".");
+        outcomes.push(await tools[space][member]({ n: 1 }).catch((error) => error.code));
+      }
+      return [...outcomes, await tools.crm.list({ n: 2 }).catch(({ code }) => code), await tools.crm.get({ n: 2 }).catch(({ code }) => code)];`;
+    await engine.snippets.save({ ...BOTH, code }, { tools: ["crm.*"] });
+    const run = async (tools: readonly string[]) => (await engine.execute(call("snippets.report"), { tools })).output;
+    const all = ["crm.list 1", "crm.get 1", "tool_not_found", "crm.list 2", "crm.get 2"];
+    expect(await run(["snippets.*", "crm.list", "crm.get", "mail.send", "pay"])).toEqual(all);
+    const one = ["crm.list 1", "tool_not_found", "tool_not_found", "crm.list 2", "tool_not_found"];
+    expect(await run(["snippets.*", "crm.list"])).toEqual(one);
+  });
+
+  test("is not saved where its author may not call what it names, or its program is wrong", async () => {
+    await using engine = await createEngine(OPTIONS);
+    expect(await saves(engine, {}, { tools: ["crm.list"] })).toBe(
+      "forbidden: the snippet names tools that its author may not call: crm.get",
+    );
+    expect(await saves(engine, { code: "return tools.crm.lst({ n: 1 });" })).toMatch(
+      /^invalid_arguments: .*crm\.list/s,
+    );
+    expect(await saves(engine, { code: "return (" })).toMatch(/^invalid_arguments/);
+    expect(await saves(engine, { name: "no name" })).toMatch(/^invalid_arguments: name must be/);
+    expect(await saves(engine, { callId: "x" })).toMatch(/^invalid_arguments: give either code/);
+    expect(await saves(engine, { description: " " })).toMatch(/^invalid_arguments: description/);
+    expect(await saves(engine, { inputSchema: { type: "nothing" } })).toMatch(/^load_error/);
+    expect(await engine.snippets.list()).toEqual([]);
+  });
+
+  test("checks its input by its schema, and tells the line of an error", async () => {
+    await using engine = await createEngine(OPTIONS);
+    const code = "const { n } = input;\n\nthrow new Error('no ' + n);";
+    const inputSchema = { type: "object", properties: { n: { type: "integer" } }, required: ["n"] };
+    await engine.snippets.save({ ...BOTH, code, inputSchema });
+    const wrong = await engine.execute({ name: "snippets.report", arguments: { n: "x" } });
+    expect(wrong.error?.code).toBe("invalid_arguments");
+    const { error } = await engine.execute(call("snippets.report", 3));
+    expect(error).toMatchObject({ code: "tool_error", message: "no 3" });
+    expect(error?.details?.stack).toContain("program.ts:3");
+  });
+
+  test("is what a kept call has run, with the types of its input", async () => {
+    await using engine = await createEngine({
+      ...OPTIONS,
+      codeMode: {},
+      calls: { path: ":memory:", keep: "everything" },
+    });
+    const code = "const name = ['crm', 'get']; return tools[name[0]][name[1]](input);";
+    const { metadata } = await codeMode(engine, { tenant: "acme" }).run(code, {
+      id: "tried",
+      input: { n: 4, tags: ["a"] },
+    });
+    const saved = await engine.snippets.save(
+      { name: "taken", description: "Gets.", callId: metadata.callId },
+      { tenant: "acme" },
+    );
+    expect(saved).toMatchObject({
+      code,
+      tools: ["crm.get"],
+      isInferred: true,
+      inputSchema: {
+        properties: { n: { type: "number" }, tags: { type: "array", items: { type: "string" } } },
+        required: ["n", "tags"],
+      },
+    });
+    const again = await engine.execute({ name: "snippets.taken", arguments: { n: 5, tags: [] } }, { tenant: "acme" });
+    expect(again.output).toBe("crm.get 5");
+    expect(await saves(engine, { code: undefined, callId: "none" })).toMatch(
+      /callId names no program: no such call is kept/,
+    );
+  });
+
+  test("says which of its tools is gone, and is there no more once it is deleted", async () => {
+    await using engine = await createEngine(OPTIONS);
+    await engine.snippets.save(BOTH);
+    await engine.unregister("crm.get");
+    expect(await engine.snippets.get("report")).toMatchObject({ unusable: "the tool crm.get is gone" });
+    expect(await engine.snippets.delete("report")).toBe(true);
+    expect(await engine.snippets.delete("report")).toBe(false);
+    expect((await engine.execute(call("snippets.report"))).error?.code).toBe("tool_not_found");
+  });
+
+  test("that is saved anew while a call of it waits lets that call end on its old version", async () => {
+    const path = join(folder, "anew.sqlite");
+    const code = (said: string) => `return [await tools.pay({ n: 1 }), await tools.crm.list({ n: 2 }), "${said}"];`;
+    let id: string;
+    {
+      await using engine = await createEngine({ ...OPTIONS, calls: { path } });
+      await engine.snippets.save({ ...BOTH, code: code("old") }, { tenant: "acme" });
+      const { error } = await engine.execute(call("snippets.report"), { tenant: "acme" });
+      expect(error?.code).toBe("paused");
+      id = error?.details?.id ?? "";
+    }
+    await using engine = await createEngine({ ...OPTIONS, calls: { path } });
+    await engine.snippets.save({ ...BOTH, code: code("new").replace("crm.list", "crm.get") }, { tenant: "acme" });
+    const wait = (await engine.calls.durable.get(id))?.waits[0];
+    const digest = wait?.kind === "approval" ? wait.digest : "";
+    await engine.calls.decide(id, { wait: wait?.step ?? 0, decision: "approve", digest });
+    const result = await engine.calls.result(id, {}, { waitMs: 25_000 });
+    expect(result).toMatchObject({ error: null, output: ["pay 1", "crm.list 2", "old"] });
+  });
+
+  test("is there after a restart, and in another engine with the same store", async () => {
+    const path = join(folder, "restart.sqlite");
+    await using other = await createEngine({ ...OPTIONS, calls: { path } });
+    {
+      await using engine = await createEngine({ ...OPTIONS, calls: { path } });
+      await engine.snippets.save(BOTH);
+    }
+    await using engine = await createEngine({ ...OPTIONS, calls: { path } });
+    expect((await engine.execute(call("snippets.report", 2))).output).toEqual(["crm.list 2", "crm.get 2"]);
+    expect(await other.snippets.list()).toHaveLength(1);
+    expect((await other.execute(call("snippets.report", 3))).output).toEqual(["crm.list 3", "crm.get 3"]);
+    await engine.snippets.delete("report");
+    expect(await other.snippets.list()).toEqual([]);
+    expect((await other.execute(call("snippets.report"))).error?.code).toBe("tool_not_found");
+  });
+});
