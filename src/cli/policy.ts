@@ -64,7 +64,7 @@ async function runSimulation(file: string, { url, keyEnv, json, ...options }: Op
   for (const line of linesOf(simulation, file)) print(visible(line));
 }
 
-async function readText(file: string): Promise<string> {
+export async function readText(file: string): Promise<string> {
   try {
     if ((await stat(file)).size <= FILE_MAX) return await readFile(file, "utf8");
   } catch {

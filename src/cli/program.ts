@@ -17,6 +17,7 @@ import { mcpCommand } from "./mcp.ts";
 import { newCommand } from "./new.ts";
 import { planCommand } from "./plan.ts";
 import { policyCommand } from "./policy.ts";
+import { snippetsCommand } from "./snippets.ts";
 import { pythonCommand } from "./python.ts";
 import { redisCommand } from "./redis.ts";
 import { replayCommand } from "./replay.ts";
@@ -54,6 +55,7 @@ export function createProgram(): Command {
     typesCommand(),
     explainCommand(),
     policyCommand(),
+    snippetsCommand(),
     replayCommand(),
     agentspaceCommand(),
     testCommand(),

@@ -14,7 +14,7 @@ export interface RemoteRequest {
   readonly path: string;
   readonly accept: string;
   /** Default GET. */
-  readonly method?: "POST" | "DELETE";
+  readonly method?: "POST" | "PUT" | "DELETE";
   /** JSON. */
   readonly body?: string;
   readonly signal: AbortSignal;

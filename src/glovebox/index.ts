@@ -49,6 +49,7 @@ export type {
   WaitSettlement,
   WaitState,
 } from "../kernel/store/calls/durable/durable-call.ts";
+export type { Snippet, SnippetAuthor, SnippetDefinition, Snippets } from "../kernel/engine/snippets/snippet.ts";
 export type { DurablePage } from "../kernel/store/calls/durable/durable-step.ts";
 export type { CallOptions } from "../kernel/engine/call-options.ts";
 export type { NotifySecret, NotifyTarget } from "../kernel/engine/durable/notify-options.ts";

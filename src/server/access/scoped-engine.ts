@@ -15,6 +15,7 @@ import type { CallReplay } from "../../kernel/engine/replay/call-replays.ts";
 import { GloveboxError, toolError } from "../../kernel/base/errors.ts";
 import type { RequestRefusal } from "../../kernel/engine/telemetry/events.ts";
 import type { CallOrigin, ExecuteOptions } from "../../kernel/engine/execute-options.ts";
+import type { SnippetAuthor } from "../../kernel/engine/snippets/snippet.ts";
 import type { Explanation } from "../../kernel/engine/explanation.ts";
 import type { PolicySimulation, PolicySimulationRequest } from "../../kernel/engine/policy/simulation.ts";
 import { refusedCall, type ToolCall, type ToolResult } from "../../kernel/base/result.ts";
@@ -265,6 +266,14 @@ export class ScopedEngine {
   /** Calls that wait, of the caller's tenant and tools. */
   durableFor(caller: Caller): CallerDurableCalls {
     return new CallerDurableCalls(this.#engine.calls.durable, caller, this.#mayRead(caller));
+  }
+
+  /** The caller as an author of snippets: of its tenant, or of one that a caller without one names. Throws a `GloveboxError`. */
+  authorOf(caller: Caller, tenant: string | undefined): SnippetAuthor {
+    const whose = this.#mayRead(caller);
+    if (whose.tenant === undefined) return { ...whose, tenant, key: caller.key };
+    if (tenant !== undefined && tenant !== whose.tenant) throw new GloveboxError("forbidden", otherTenant(caller));
+    return { ...whose, key: caller.key };
   }
 
   /** Calls that the caller has made, and that wait. */

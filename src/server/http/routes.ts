@@ -14,6 +14,7 @@ import { addHealth, addMetrics } from "./health.ts";
 import { addOpenApi } from "./api/document.ts";
 import { ROUTE_GROUPS, type RouteGroup } from "./route-groups.ts";
 import { addPolicy } from "./policy.ts";
+import { addSnippets } from "./snippets.ts";
 import { addStats } from "./stats.ts";
 import { addTools } from "./tools.ts";
 
@@ -30,6 +31,7 @@ export function addRoutes(app: FastifyInstance, surface: Surface, groups = ALL):
   if (groups.has("tools") || groups.has("admin")) addTools(app, surface, groups);
   if (groups.has("admin")) addConnectors(app, surface);
   if (groups.has("admin")) addPolicy(app, surface);
+  if (groups.has("admin")) addSnippets(app, surface);
   if (groups.has("metrics")) addMetrics(app, surface);
   if (groups.has("calls")) addKeptCalls(app, surface);
   if (groups.has("calls")) addDurableCalls(app, surface);

@@ -1,10 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, describe, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { RedisDurableCalls } from "../../../src/fleet/durable-calls/redis-durable-calls.ts";
 import type { RedisConnection } from "../../../src/fleet/redis/connection.ts";
 import { ScriptRunner } from "../../../src/fleet/redis/script.ts";
 import { Seal } from "../../../src/fleet/redis/seal.ts";
 import type { DurableStep } from "../../../src/kernel/store/calls/durable/durable-step.ts";
+import { RedisSnippets } from "../../../src/fleet/durable-calls/redis-snippets.ts";
+import { describeSnippets } from "../../kernel/store/calls/durable/snippet-suite.ts";
 import { describeDurableCalls } from "../../kernel/store/calls/durable/suite.ts";
 import { connectTo, type RedisServer, startRedis } from "../../redis-server.ts";
 
@@ -66,4 +68,32 @@ describe("calls that wait, in Redis", () => {
       },
     };
   }, 15);
+});
+
+describe("snippets, in Redis", () => {
+  const openSnippets = (seal = SEAL, prefix = `{glovebox:${randomUUID()}:calls}`) =>
+    new RedisSnippets(new ScriptRunner(connection), seal, prefix);
+  describeSnippets(() => {
+    const snippets = openSnippets();
+    return (step) => snippets.take(step);
+  });
+
+  test("are sealed: who has another secret, or changes one, gets nothing of it", async () => {
+    const prefix = `{glovebox:${randomUUID()}:calls}`;
+    const [own, foreign] = [
+      openSnippets(SEAL, prefix),
+      openSnippets(Seal.of("another secret of another fleet"), prefix),
+    ];
+    for (const name of ["payroll", "bonus"])
+      await own.take({ kind: "save", snippet: { tenant: "acme", name, text: "private" }, revision: name });
+    const read = { kind: "snippets", known: null } as const;
+    const { client } = connection;
+    const stored = await client.hgetall(`${prefix}:snippets`);
+    expect(JSON.stringify(stored)).not.toMatch(/acme|payroll|bonus|private/);
+    expect(await foreign.take(read)).toMatchObject({ snippets: [] });
+    const [one = "", other = ""] = Object.keys(stored);
+    await client.hset(`${prefix}:snippets`, one, stored[other] ?? "");
+    const left = await own.take(read);
+    expect(left.kind === "snippets" ? left.snippets : null).toHaveLength(1);
+  });
 });

@@ -130,6 +130,7 @@ describe("the description of the API", () => {
       "delete /mcp",
       "delete /mcp/code",
       "delete /v1/agentspace/tools/{id}",
+      "delete /v1/snippets/{name}",
       "delete /v1/tools/{name}",
       "get /mcp",
       "get /mcp/code",
@@ -148,6 +149,8 @@ describe("the description of the API", () => {
       "get /v1/calls/{id}/comparison",
       "get /v1/code/declarations",
       "get /v1/connectors",
+      "get /v1/snippets",
+      "get /v1/snippets/{name}",
       "get /v1/stats",
       "get /v1/tools",
       "get /v1/tools/{name}",
@@ -168,6 +171,7 @@ describe("the description of the API", () => {
       "post /v1/execute",
       "post /v1/execute/batch",
       "post /v1/policy/simulations",
+      "put /v1/snippets/{name}",
       "put /v1/tools/{name}",
     ]);
   });

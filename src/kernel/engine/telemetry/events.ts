@@ -57,7 +57,7 @@ export interface EventMap<Tools = AnyTools> extends ExecutorEvents {
   /** A target of `calls.notify` was told of a call, or could not be. */
   "call:notify": [event: NotifyEvent];
   /** Somebody has made a program a tool of a tenant, or has removed one. */
-  "snippet:save": [event: SnippetEvent & { readonly version: string }];
+  "snippet:save": [event: SnippetSaveEvent];
   "snippet:delete": [event: SnippetEvent];
   /** A tool made a capability call, and got its response. */
   "capability:call": [event: CapabilityEvent];
@@ -188,6 +188,10 @@ export interface SnippetEvent {
   readonly tenant: string;
   /** Name of the key that did it; `null` without keys. */
   readonly key: string | null;
+}
+
+export interface SnippetSaveEvent extends SnippetEvent {
+  readonly version: string;
 }
 
 export interface NotifyEvent extends Partial<DurableEvent> {

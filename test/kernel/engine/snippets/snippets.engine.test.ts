@@ -95,8 +95,8 @@ describe("a snippet", () => {
     const wrong = await engine.execute({ name: "snippets.report", arguments: { n: "x" } });
     expect(wrong.error?.code).toBe("invalid_arguments");
     const { error } = await engine.execute(call("snippets.report", 3));
-    expect(error).toMatchObject({ code: "tool_error", message: "no 3" });
-    expect(error?.details?.stack).toContain("program.ts:3");
+    const details = { stack: expect.stringContaining("program.ts:3") };
+    expect(error).toMatchObject({ code: "tool_error", message: "no 3", details });
   });
 
   test("is what a kept call has run, with the types of its input", async () => {
@@ -149,7 +149,7 @@ describe("a snippet", () => {
       await engine.snippets.save({ ...BOTH, code: code("old") }, { tenant: "acme" });
       const { error } = await engine.execute(call("snippets.report"), { tenant: "acme" });
       expect(error?.code).toBe("paused");
-      id = error?.details?.id ?? "";
+      id = error?.code === "paused" ? (error.details?.id ?? "") : "";
     }
     await using engine = await createEngine({ ...OPTIONS, calls: { path } });
     await engine.snippets.save({ ...BOTH, code: code("new").replace("crm.list", "crm.get") }, { tenant: "acme" });

@@ -5,7 +5,7 @@ import type { DurableAnswer, DurableStep } from "./durable-step.ts";
 export const SNIPPETS_OF_TENANT = 200;
 export const SNIPPETS_MAX = 1_000;
 /** Length of all texts, in UTF-16 units: they are read at once. */
-export const SNIPPETS_CHARS = 16 * 1024 * 1024;
+export const SNIPPETS_CHARS = 8 * 1024 * 1024;
 
 /** Programs that are tools of one tenant each. `revision` changes with each of them, so that others read them when it has. */
 export const SNIPPETS_SQL = `

@@ -1,6 +1,8 @@
 import { DatabaseSync } from "node:sqlite";
+import { DEFAULT_DURABLE } from "../../../../../src/kernel/store/calls/durable/durable-call.ts";
 import { DURABLE_SQL } from "../../../../../src/kernel/store/calls/durable/durable-layout.ts";
 import { DurableTables } from "../../../../../src/kernel/store/calls/durable/durable-tables.ts";
+import { describeSnippets } from "./snippet-suite.ts";
 import { describeDurableCalls } from "./suite.ts";
 
 describeDurableCalls((room) => {
@@ -18,3 +20,10 @@ describeDurableCalls((room) => {
     },
   };
 }, 200);
+
+describeSnippets(() => {
+  const database = new DatabaseSync(":memory:");
+  database.exec(DURABLE_SQL);
+  const tables = new DurableTables(database, DEFAULT_DURABLE);
+  return (step) => tables.take([step])[0] ?? { kind: "missing" };
+});

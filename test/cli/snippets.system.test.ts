@@ -1,0 +1,57 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createEngine } from "../../src/glovebox/index.ts";
+import { createKey } from "../../src/server/access/secret.ts";
+import { createServer, type Server } from "../../src/server/http/server.ts";
+
+const MAIN = path.resolve(import.meta.dirname, "../../src/cli/main.ts");
+const key = createKey();
+const folder = mkdtempSync(path.join(tmpdir(), "glovebox-snippets-"));
+
+let server: Server;
+beforeAll(async () => {
+  const engine = await createEngine({
+    workers: 1,
+    executor: "threads",
+    tools: [{ name: "greet", description: "Greets.", source: "export default ({ name }) => `Hello, ${name}!`;" }],
+  });
+  const keys = [{ name: "operator", hash: key.hash, tenant: null, roles: ["admin"] as const }];
+  server = await createServer(engine, { port: 0, drainMs: 100, keys });
+});
+afterAll(async () => {
+  await server.close();
+  rmSync(folder, { recursive: true });
+});
+
+async function snippets(...args: readonly string[]) {
+  const line = [MAIN, "snippets", ...args, "--url", server.url, "--key-env", "KEY", "--tenant", "acme"];
+  const ended = promisify(execFile)(process.execPath, ["--no-node-snapshot", "--no-warnings", ...line], {
+    env: { ...process.env, KEY: key.secret },
+  });
+  return ended.catch((failed: { code: number; stdout: string; stderr: string }) => failed);
+}
+
+test("snippets save, list, show and delete are those of a server, and say what is wrong with a program", async () => {
+  const file = path.join(folder, "pair.ts");
+  writeFileSync(file, "const name: string = 'Ada';\nreturn tools.greet({ name });\n");
+  const saved = await snippets("save", "pair", file, "--description", "Greets Ada.");
+  expect(saved.stdout).toMatch(/^snippets\.pair {2}[0-9a-f]{12} {2}greet {2}Greets Ada\.\n$/);
+  expect((await snippets("list")).stdout).toBe(saved.stdout);
+  expect((await snippets("show", "pair")).stdout).toContain("const name: string = 'Ada';");
+  expect(JSON.parse((await snippets("show", "pair", "--json")).stdout)).toMatchObject({
+    tenant: "acme",
+    tools: ["greet"],
+  });
+  writeFileSync(file, "return (");
+  expect(await snippets("save", "pair", file, "--description", "Greets.")).toMatchObject({
+    code: 3,
+    stderr: expect.stringContaining("1 mistake"),
+  });
+  expect(await snippets("save", "pair", "--description", "Greets.")).toMatchObject({ code: 2 });
+  expect((await snippets("delete", "pair")).stderr).toBe("snippets.pair is deleted\n");
+  expect(await snippets("show", "pair")).toMatchObject({ code: 1, stderr: expect.stringContaining("such snippet") });
+});
