@@ -34,7 +34,9 @@ export const SCENES: readonly Scene[] = [
   {
     name: "commands that take all memory that they may, one after the other",
     act: async (stage, harm) => {
-      const tool = await stage.putCommand("hazards", { limits: { memoryMb: MEMORY_MB, cpuMs: 5_000, wallMs: 20_000 } });
+      const tool = await stage.putCommand("hazards", {
+        limits: { memoryMb: MEMORY_MB, cpuMs: 20_000, wallMs: 120_000 },
+      });
       for (let call = 0; call < HUNGRY_CALLS; call++) {
         await expectEnd(stage, harm, tool, "memory", /^ok {"refused":true}$/);
       }
@@ -61,7 +63,7 @@ export const SCENES: readonly Scene[] = [
   {
     name: "functions of WASI that get what is no address, no length and no file",
     act: async (stage, harm) => {
-      const tool = await stage.putCommand("wild", { limits: { memoryMb: MEMORY_MB, cpuMs: 2_000, wallMs: 10_000 } });
+      const tool = await stage.putCommand("wild", { limits: { memoryMb: MEMORY_MB, cpuMs: 2_000, wallMs: 60_000 } });
       for (let n = 0; n < WILD_CALLS; n++)
         await expectEnd(stage, harm, tool, String(n), /^(?:tool_error|cpu_limit|memory_limit)/);
       await stage.engine.unregister(tool);
