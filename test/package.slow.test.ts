@@ -84,7 +84,7 @@ describe("the package", () => {
   beforeAll(async () => {
     folder = mkdtempSync(join(ROOT, ".package-test-"));
     await publish(folder);
-  }, 120_000);
+  }, 300_000);
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   test("works from what is published, with a tool in its executor process", async () => {
@@ -102,7 +102,7 @@ describe("the package", () => {
       }`;
     const file = join(folder, "program.mjs");
     writeFileSync(file, program);
-    const { stdout } = await run(process.execPath, ["--no-warnings", file], { timeout: 30_000 });
+    const { stdout } = await run(process.execPath, ["--no-warnings", file], { timeout: 120_000 });
     expect(stdout).toBe("3\n4\n4\n");
   });
 
@@ -116,7 +116,7 @@ describe("the package", () => {
   async function runProgram(text: string): Promise<string> {
     const file = join(folder, "observed.mjs");
     writeFileSync(file, text);
-    const { stdout } = await run(process.execPath, ["--no-node-snapshot", "--no-warnings", file], { timeout: 30_000 });
+    const { stdout } = await run(process.execPath, ["--no-node-snapshot", "--no-warnings", file], { timeout: 120_000 });
     return stdout;
   }
   const entry = (path: keyof typeof EXPORTS) => join(folder, manifest.exports[path].default.replace("./dist/", ""));

@@ -48,9 +48,9 @@ export default defineConfig({
     maxWorkers: 2 * availableParallelism(),
     ...(!IS_SHUFFLED && { sequence: { sequencer: MixedSequencer } }),
     // Against tests that hang: how long one takes depends on what else the machine does.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
-    expect: { poll: { timeout: 60_000 } },
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+    expect: { poll: { timeout: 120_000 } },
     restoreMocks: true,
     passWithNoTests: true,
     // Node loads the package, not the runner, which would transform its sources; for all kinds, as the runner remembers.

@@ -15,7 +15,7 @@ export interface Ended {
 /** Runs the command in a folder to its end. */
 export function glovebox(cwd: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> {
   return new Promise((resolve) => {
-    const options = { cwd, env: { ...process.env, ...env }, timeout: 30_000 };
+    const options = { cwd, env: { ...process.env, ...env }, timeout: 120_000 };
     const all = ["--no-node-snapshot", "--no-warnings", MAIN, ...args];
     const child = execFile(process.execPath, all, options, (_error, stdout, stderr) => {
       resolve({ code: child.exitCode ?? -1, stdout, stderr });

@@ -31,7 +31,7 @@ function inBash(folder: string, line: string): Promise<string> {
     echo "offers: \${COMPREPLY[*]}"`;
   const env = { ...process.env, PATH: `${folder}:${process.env["PATH"] ?? ""}` };
   return new Promise((resolve) => {
-    execFile("bash", ["-c", text], { cwd: folder, env, timeout: 30_000 }, (_error, stdout, stderr) =>
+    execFile("bash", ["-c", text], { cwd: folder, env, timeout: 120_000 }, (_error, stdout, stderr) =>
       resolve(stdout + stderr),
     );
   });

@@ -27,7 +27,7 @@ test.skipIf(!existsSync(SCRIPT))(
     try {
       let output = "";
       child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
-      await expect.poll(() => output, { timeout: 20_000 }).toMatch(/^ {2}(?:missing|walls) {2}/m);
+      await expect.poll(() => output, { timeout: 120_000 }).toMatch(/^ {2}(?:missing|walls) {2}/m);
       expect(output).toMatch(/^ {2}tools {4}1: greet\r$/m);
       const [, url = ""] = /^ {2}console {2}(\S+)\/\r$/m.exec(output) ?? [];
       const [, curl = ""] = /^ {2}call {5}(curl .+)\r$/m.exec(output) ?? [];

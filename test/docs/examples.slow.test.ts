@@ -21,8 +21,8 @@ const ENTRIES = Object.keys(manifest.exports)
   .filter((entry) => entry !== "./package.json")
   .map((entry) => entry.replace(".", "glovebox"));
 const TSC = join(ROOT, "node_modules/typescript/bin/tsc");
-const INSTALL_MS = 300_000;
-const RUN_MS = 300_000;
+const INSTALL_MS = 900_000;
+const RUN_MS = 900_000;
 
 const CONFIG = {
   compilerOptions: {

@@ -8,7 +8,7 @@ import manifest from "../../package.json" with { type: "json" };
 import { ROOT } from "./linked-folder.ts";
 
 const INSTALL = ["install", "--no-audit", "--no-fund", "--prefer-offline"];
-const TIMEOUT_MS = 240_000;
+const TIMEOUT_MS = 600_000;
 /** Variables of npm and of the test runner, which would change what npm and Next do. */
 const OWN =
   /^(?:npm_(?:package|lifecycle|command|execpath|node_execpath|config_local_prefix)|NODE_ENV$|NODE_OPTIONS$|VITEST)/;

@@ -57,7 +57,7 @@ test("programs of pages compile under strict", async () => {
     }
   }
   expect(await compile()).toBe("");
-}, 120_000);
+}, 300_000);
 
 /** What the compiler says of the folder's files. */
 function compile(): Promise<string> {

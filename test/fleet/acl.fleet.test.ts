@@ -88,7 +88,7 @@ describe("the ACL that glovebox redis acl prints", () => {
     await admin.client.acl("LOG", "RESET");
     const results = await Promise.all(callAll());
     expect(results.flatMap(({ error }) => (error === null ? [] : [`${error.code}: ${error.message}`]))).toEqual([]);
-    await expect.poll(async () => (await engine.calls.list({})).calls.length, { timeout: 20_000 }).toBeGreaterThan(15);
+    await expect.poll(async () => (await engine.calls.list({})).calls.length, { timeout: 120_000 }).toBeGreaterThan(15);
     const { error } = await engine.execute({ name: "gated", arguments: {} });
     const id = error?.code === "paused" ? (error.details?.id ?? "") : "";
     expect(await engine.calls.durable.cancel(id)).toMatchObject({ state: "ended" });
@@ -102,7 +102,7 @@ describe("the ACL that glovebox redis acl prints", () => {
     await admin.client.acl("LOG", "RESET");
     await admin.client.client("KILL", "USER", "glovebox");
     const called = Promise.all(callAll().map((call) => Promise.race([call, delay(500)])));
-    await expect.poll(denied, { timeout: 20_000, interval: 50 }).not.toEqual([]);
+    await expect.poll(denied, { timeout: 120_000, interval: 50 }).not.toEqual([]);
     await permit(RULES);
     await called;
   });

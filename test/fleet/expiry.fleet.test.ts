@@ -86,7 +86,7 @@ test("what they leave when they are killed expires as well, and its jobs with th
   await expect.poll(() => client.keys(`*:${QUEUE}:server-*[0-9]`).then(({ length }) => length)).toBeGreaterThan(10);
   // Members look after what BullMQ keeps every ten seconds.
   const last = async (): Promise<readonly string[]> => (await lasting(client)).filter((key) => !isPassing(key));
-  await expect.poll(last, { timeout: 30_000, interval: 500 }).toEqual([]);
+  await expect.poll(last, { timeout: 120_000, interval: 500 }).toEqual([]);
   const killed = [server, machine.process].map((child) => [child, once(child, "exit")] as const);
   for (const [child] of killed) child.kill("SIGKILL");
   await Promise.all(killed.map(([, exit]) => exit));

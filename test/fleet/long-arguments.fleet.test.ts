@@ -4,7 +4,7 @@ import { RedisConnection } from "../../src/fleet/redis/connection.ts";
 import { createFleetEngine, startFleet } from "./fleet.ts";
 
 /** For what comes by itself, on a machine that is busy. */
-const WAIT = { timeout: 20_000 };
+const WAIT = { timeout: 120_000 };
 
 test("integers of any length are the same on a machine of the fleet, and back", async () => {
   await using fleet = await startFleet(1);

@@ -21,7 +21,7 @@ export default defineConfig({
     setupFiles: [new URL("../setup.ts", import.meta.url).pathname],
     testTimeout: 120_000,
     hookTimeout: 120_000,
-    expect: { poll: { timeout: 20_000 } },
+    expect: { poll: { timeout: 120_000 } },
     restoreMocks: true,
     execArgv: ["--no-node-snapshot", "--no-turboshaft-loop-unrolling", "--no-warnings"],
   },

@@ -275,7 +275,7 @@ describe("a command is called", () => {
 
   test("from the command line", async () => {
     const args = [...MAIN, "run", moduleAt("increment"), "--input", '{"value":42}'];
-    const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 20_000 });
+    const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 120_000 });
     expect(JSON.parse(stdout)).toEqual(ANSWER);
   });
 });

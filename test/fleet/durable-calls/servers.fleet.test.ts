@@ -262,7 +262,7 @@ describe("a Redis of calls that wait", () => {
     for (const file of readdirSync(own.dir)) rmSync(join(own.dir, file), { recursive: true });
     await own.start();
     await expect
-      .poll(async () => (await one.take({ kind: "get", id: "c_1", tenant: null })).kind, { timeout: 20_000 })
+      .poll(async () => (await one.take({ kind: "get", id: "c_1", tenant: null })).kind, { timeout: 120_000 })
       .toBe("missing");
     expect((await one.append("c_1", leg, [{ seq: 1, part: null, begins: 1 }])).kind).toBe("lost");
     expect((await one.end("c_1", leg)).kind).toBe("lost");
@@ -299,7 +299,7 @@ describe("a Redis of calls that wait", () => {
     expect(error).toMatchObject({ code: "store_failed", message: expect.stringContaining("try again later") });
     await own.start();
     await expect
-      .poll(async () => (await engine.execute({ name: "gated", arguments: {} })).error?.code, { timeout: 20_000 })
+      .poll(async () => (await engine.execute({ name: "gated", arguments: {} })).error?.code, { timeout: 120_000 })
       .toBe("paused");
   });
 
@@ -363,7 +363,7 @@ describe("a step whose answer is lost on its way", () => {
     await expect(store.claim("c_1", "holder-of-it")).rejects.toMatchObject({ isUnanswered: true });
     isAway = false;
     expect(await store.call("c_1")).toMatchObject({ state: "running" });
-    await expect.poll(async () => (await store.call("c_1")).state, { timeout: 20_000 }).toBe("ready");
+    await expect.poll(async () => (await store.call("c_1")).state, { timeout: 120_000 }).toBe("ready");
     expect(claimed(await store.claim("c_1")).leg).toBe(2);
   });
 });

@@ -263,7 +263,7 @@ describe("a claim", () => {
     expect(await calls.claim(callOf("k"), "other:1")).toEqual({ kind: "running" });
   });
 
-  test("by which nobody knows what he has, because Redis was silent, is given back", { timeout: 20_000 }, async () => {
+  test("by which nobody knows what he has, because Redis was silent, is given back", { timeout: 120_000 }, async () => {
     const ledger = openFleet().ledger();
     await begin(ledger, callOf("first"));
     await connection.client.call("CLIENT", "PAUSE", "2500", "ALL");
@@ -274,25 +274,29 @@ describe("a claim", () => {
 });
 
 describe("a Redis that goes away and comes back", () => {
-  test("refuses claims meanwhile without saying where it is, and is used again then", { timeout: 30_000 }, async () => {
-    await using own = await startRedis();
-    const ledger = openFleet({ url: own.url.replace("//", "//user-itself:password-itself@") }).ledger();
-    await expect(ledger.claim(callOf("k"), NEVER, 1)).rejects.toThrow(
-      expect.objectContaining({ name: "StoreError", message: expect.not.stringMatching(/itself|127|\d{4}/) }),
-    );
-    const plain = openFleet({ url: own.url }).ledger();
-    await begin(plain, callOf("before"));
-    await own.stop();
-    await expect(plain.claim(callOf("k"), NEVER, 1)).rejects.toThrow(
-      expect.objectContaining({ name: "StoreError", message: expect.not.stringMatching(/127|\d{4}/) }),
-    );
-    await own.start();
-    await expect
-      .poll(() => plain.claim(callOf("k"), NEVER, 1).catch(() => null), { timeout: 60_000 })
-      .toEqual({ kind: "mine" });
-  });
+  test(
+    "refuses claims meanwhile without saying where it is, and is used again then",
+    { timeout: 120_000 },
+    async () => {
+      await using own = await startRedis();
+      const ledger = openFleet({ url: own.url.replace("//", "//user-itself:password-itself@") }).ledger();
+      await expect(ledger.claim(callOf("k"), NEVER, 1)).rejects.toThrow(
+        expect.objectContaining({ name: "StoreError", message: expect.not.stringMatching(/itself|127|\d{4}/) }),
+      );
+      const plain = openFleet({ url: own.url }).ledger();
+      await begin(plain, callOf("before"));
+      await own.stop();
+      await expect(plain.claim(callOf("k"), NEVER, 1)).rejects.toThrow(
+        expect.objectContaining({ name: "StoreError", message: expect.not.stringMatching(/127|\d{4}/) }),
+      );
+      await own.start();
+      await expect
+        .poll(() => plain.claim(callOf("k"), NEVER, 1).catch(() => null), { timeout: 60_000 })
+        .toEqual({ kind: "mine" });
+    },
+  );
 
-  test("hears then how a call ended that it was there for", { timeout: 30_000 }, async () => {
+  test("hears then how a call ended that it was there for", { timeout: 120_000 }, async () => {
     await using own = await startRedis();
     const fleet = openFleet({ url: own.url });
     const [ledger, other] = [fleet.ledger(), fleet.ledger()];
@@ -305,7 +309,7 @@ describe("a Redis that goes away and comes back", () => {
   });
 });
 
-test("a ledger works on a cluster", { timeout: 30_000 }, async () => {
+test("a ledger works on a cluster", { timeout: 120_000 }, async () => {
   const args = ["--cluster-enabled yes", `--cluster-port ${await freePort()}`, "--cluster-announce-ip 127.0.0.1"];
   await using own = await startRedis({ args: args.flatMap((each) => each.split(" ")) });
   await using node = RedisConnection.open(own.url, "test");

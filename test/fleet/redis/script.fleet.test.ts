@@ -59,7 +59,7 @@ describe("a script", () => {
 
   test(
     "of which somebody was told that it failed is not begun afterwards, unless it may be",
-    { timeout: 20_000 },
+    { timeout: 120_000 },
     async () => {
       await add("now");
       await admin.client.script("FLUSH");

@@ -13,7 +13,7 @@ import { TIMINGS } from "../fleet.ts";
 
 const KEYS = new FleetKeys("test");
 /** For what comes by itself, on a machine that is busy. */
-const WAIT = { timeout: 20_000 };
+const WAIT = { timeout: 120_000 };
 
 /** Texts as they are. */
 const READING = { protocols: [PROTOCOL], timings: TIMINGS, read: String };

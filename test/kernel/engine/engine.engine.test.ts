@@ -166,7 +166,7 @@ describe("a call", () => {
     expect(getEventListeners(shared.signal, "abort")).toHaveLength(0);
     other.abort();
     expect(codeOf(await alone)).toBe("cancelled");
-    await vi.waitFor(() => expect(engine.stats().running).toBe(0), { timeout: 5_000 });
+    await vi.waitFor(() => expect(engine.stats().running).toBe(0), { timeout: 120_000 });
   });
 
   test.each([

@@ -5,7 +5,7 @@ import type { RedisDown } from "../../../src/kernel/store/outage.ts";
 import { connectTo, type RedisServer, startRedis } from "../../redis-server.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
-const soon = { timeout: 30_000, interval: 50 };
+const soon = { timeout: 120_000, interval: 50 };
 const SECRET = "hush-hush-hush-hush";
 
 let redis: RedisServer;

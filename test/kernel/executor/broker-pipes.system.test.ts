@@ -98,8 +98,8 @@ test("a policy that allows something for the first time gives processes their pi
     rules: [{ allow: { kv: true, fetch: { origins: [], privateOrigins: [origin], maxRequests: 1_000 } } }],
   });
   expect((await engine.execute({ name: "asks", arguments: {} })).output).toBe(COUNT - 1);
-  await expect.poll(() => recycled, { timeout: 30_000 }).toContain("broker");
-  await expect.poll(() => engine.stats().executor.ready, { timeout: 30_000 }).toBe(true);
+  await expect.poll(() => recycled, { timeout: 120_000 }).toContain("broker");
+  await expect.poll(() => engine.stats().executor.ready, { timeout: 120_000 }).toBe(true);
   expect(await askWhileBusy(engine)).toBe(COUNT - 1);
 });
 

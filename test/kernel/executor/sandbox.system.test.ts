@@ -201,7 +201,7 @@ describe.skipIf(!works || !HAS_COMPILER)(`native code inside the sandbox${unless
     const [file = "", ...args] = where === "inside" ? inside : node;
     const child = spawn(file, args, {
       stdio: ["ignore", "pipe", "inherit", where === "inside" ? "pipe" : "ignore"],
-      timeout: 20_000,
+      timeout: 120_000,
       killSignal: "SIGKILL",
       env: {
         GLOVEBOX_PORT: String(address !== null && typeof address === "object" ? address.port : 0),

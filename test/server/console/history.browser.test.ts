@@ -169,7 +169,7 @@ describe("past calls", () => {
           await page.evaluate(TO_THE_END);
           return page.getByText("100000 calls", { exact: true }).count();
         },
-        { timeout: 15_000, interval: 20 },
+        { timeout: 120_000, interval: 20 },
       )
       .toBe(1);
     expect(asked).toHaveLength(19);

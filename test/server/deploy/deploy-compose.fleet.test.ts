@@ -113,7 +113,7 @@ describe("the compose file", () => {
 
   test(
     "starts a Redis that asks for the password, keeps what it was told, and drops nothing",
-    { timeout: 30_000 },
+    { timeout: 120_000 },
     async () => {
       mkdirSync(join(folder, "secrets"));
       writeFileSync(join(folder, "secrets/redis_password"), SECRET);

@@ -115,7 +115,7 @@ describe("the manifest for Kubernetes", () => {
     expect(Object.keys(environmentOf(worker))).not.toContain("GLOVEBOX_KEYS");
   });
 
-  test("has a tool that runs", { timeout: 30_000 }, async () => {
+  test("has a tool that runs", { timeout: 120_000 }, async () => {
     const { values } = await settingsOf(server);
     await using engine = await createEngine({ tools: values.tools ?? [], executor: "threads", workers: 1 });
     expect(await engine.execute({ name: "hello", arguments: { name: "Ada" } })).toMatchObject({

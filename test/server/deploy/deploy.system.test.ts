@@ -35,7 +35,7 @@ interface Ended {
 
 function run(file: string, ...args: string[]): Promise<Ended> {
   return new Promise((resolve) => {
-    execFile(file, args, { timeout: 20_000 }, (error, stdout, stderr) => {
+    execFile(file, args, { timeout: 120_000 }, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : Number(error.code), output: stdout + stderr });
     });
   });

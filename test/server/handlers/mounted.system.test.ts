@@ -150,7 +150,7 @@ describe.each(Object.entries(HOSTS))("mounted in %s", (name, openHost) => {
     await open();
     const running = execute({ name: "wait", arguments: { ms: 2_000 } });
     const stream = execute({ name: "wait", arguments: { ms: 2_000 } }, "ada", "text/event-stream");
-    await expect.poll(() => engine.stats().running, { timeout: 10_000 }).toBe(2);
+    await expect.poll(() => engine.stats().running, { timeout: 120_000 }).toBe(2);
     const drained = host.drain({ drainMs: 5_000 });
     // Fastify drains when the application closes: it takes no requests then.
     if (name !== "Fastify") {
@@ -167,7 +167,7 @@ describe.each(Object.entries(HOSTS))("mounted in %s", (name, openHost) => {
   test("a handler that drains ends calls that take too long, with a result", async () => {
     await open();
     const running = execute({ name: "wait", arguments: { ms: 20_000 } });
-    await expect.poll(() => engine.stats().running, { timeout: 10_000 }).toBe(1);
+    await expect.poll(() => engine.stats().running, { timeout: 120_000 }).toBe(1);
     // Fastify drains when the application closes.
     const isFastify = name === "Fastify";
     const drained = host.drain({ drainMs: 50 });

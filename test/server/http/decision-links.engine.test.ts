@@ -54,7 +54,7 @@ async function linked(args: object = { order: 7 }, name = "refund"): Promise<Lin
       if (found === undefined) throw new Error("nothing came");
       return found;
     },
-    { timeout: 20_000, interval: 20 },
+    { timeout: 120_000, interval: 20 },
   );
   const call = await engine.calls.durable.get(id);
   const [wait] = call?.waits ?? [];

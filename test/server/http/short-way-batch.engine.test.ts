@@ -151,12 +151,12 @@ describe("a request to /v1/execute/batch", () => {
     const socket = connect({ port: server.port, host: "127.0.0.1" });
     socket.write(`${method} ${url} HTTP/${version}\r\n${headers.map((header) => `${header}\r\n`).join("")}\r\n`);
     socket.write(bytes);
-    await vi.waitFor(() => expect(engine.stats().running).toBe(2), { timeout: 5_000 });
+    await vi.waitFor(() => expect(engine.stats().running).toBe(2), { timeout: 120_000 });
     socket.destroy();
     await once(socket, "close");
-    await vi.waitFor(() => expect(cancelled).toHaveBeenCalledTimes(2), { timeout: 5_000 });
+    await vi.waitFor(() => expect(cancelled).toHaveBeenCalledTimes(2), { timeout: 120_000 });
     // A cancelled call has its slot until its worker has stopped.
-    await vi.waitFor(() => expect(engine.stats().running).toBe(0), { timeout: 5_000 });
+    await vi.waitFor(() => expect(engine.stats().running).toBe(0), { timeout: 120_000 });
     engine.off("tool:error", listen);
   });
 });

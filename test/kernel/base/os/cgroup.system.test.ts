@@ -91,7 +91,7 @@ describe("with a delegated group", () => {
     expect(groups("build").length).toBeGreaterThan(0);
     const call = engine.execute({ name: "busy", arguments: {} });
     // The spare starts a moment after the executor is ready.
-    await vi.waitFor(() => expect(groups("executor")).toHaveLength(2), { timeout: 5_000 });
+    await vi.waitFor(() => expect(groups("executor")).toHaveLength(2), { timeout: 120_000 });
     const below = descendants("self");
     const own = groups("executor");
     for (const group of own) {

@@ -15,7 +15,7 @@ import { serve } from "../capabilities/fetch/server.ts";
 
 const SCRATCH: CapabilityRequest = { fs: { scratch: { mode: "rw" } } };
 /** Time for a thread or process to start on a busy machine. */
-export const STARTED = { timeout: 10_000 };
+export const STARTED = { timeout: 120_000 };
 
 interface World extends Partial<Pick<BrokerClientOptions, "lookup" | "onViolation" | "onDeath" | "restartMs">> {
   readonly allow?: CapabilityRequest;

@@ -4,7 +4,7 @@ import { mountGrants } from "../../../../src/kernel/broker/capabilities/fs/mount
 import type { FromThread } from "../../../../src/kernel/broker/thread/messages.ts";
 import { ThreadServer } from "../../../../src/kernel/broker/thread/thread-server.ts";
 
-const STARTED = { timeout: 20_000 };
+const STARTED = { timeout: 120_000 };
 
 function spin(ms: number): void {
   for (const end = performance.now() + ms; performance.now() < end;);

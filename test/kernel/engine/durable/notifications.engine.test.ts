@@ -5,7 +5,7 @@ import { isSigned, receiver } from "./receiver.ts";
 /* Who is told of calls that wait, by a real server that receives. */
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
-const POLL = { timeout: 20_000, interval: 20 };
+const POLL = { timeout: 120_000, interval: 20 };
 
 async function engineFor(notify: readonly NotifyTarget[], options: Partial<EngineOptions> = {}): Promise<Engine> {
   const engine = await createEngine({

@@ -262,7 +262,7 @@ describe("a Prometheus", () => {
 
   test("scrapes a server with the key from its file", { timeout: 60_000 }, async () => {
     await expect
-      .poll(() => query('up{job="glovebox"}'), { timeout: 30_000, interval: 200 })
+      .poll(() => query('up{job="glovebox"}'), { timeout: 120_000, interval: 200 })
       .toMatchObject([{ value: "1" }]);
     expect(await query('glovebox_calls_total{tool="add",code="ok"}')).toMatchObject([{ value: "1" }]);
     // Prometheus prefers OpenMetrics, which alone has times of creation.
@@ -287,13 +287,13 @@ describe("a Prometheus", () => {
       return groups.flatMap(({ rules }) => rules);
     };
     await expect
-      .poll(async () => (await all()).filter(({ health }) => health === "unknown").length, { timeout: 30_000 })
+      .poll(async () => (await all()).filter(({ health }) => health === "unknown").length, { timeout: 120_000 })
       .toBe(0);
     const evaluated = await all();
     expect(evaluated.length).toBe(recorded.length + alerts.length);
     expect(evaluated.filter(({ health }) => health !== "ok")).toEqual([]);
     await expect
-      .poll(() => query('ALERTS{alertname="GloveboxToolQuarantined",alertstate="firing"}'), { timeout: 30_000 })
+      .poll(() => query('ALERTS{alertname="GloveboxToolQuarantined",alertstate="firing"}'), { timeout: 120_000 })
       .toMatchObject([{ metric: { severity: "ticket", job: "glovebox" } }]);
   });
 
