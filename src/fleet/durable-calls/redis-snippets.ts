@@ -1,11 +1,10 @@
-import type { DurableAnswer } from "../../kernel/store/calls/durable/durable-step.ts";
+import type { DurableAnswer, StoredSnippet } from "../../kernel/store/calls/durable/durable-step.ts";
 import {
   boundOf,
   SNIPPETS_CHARS,
   SNIPPETS_MAX,
   SNIPPETS_OF_TENANT,
   type SnippetStep,
-  type StoredSnippet,
 } from "../../kernel/store/calls/durable/snippet-tables.ts";
 import { Script, type ScriptRunner } from "../redis/script.ts";
 import { SealError, type Seal } from "../redis/seal.ts";

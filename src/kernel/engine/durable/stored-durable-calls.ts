@@ -17,7 +17,8 @@ import type { DurableAnswer, DurablePage, MadeDecision, TakeDurable } from "../.
 import { undoId } from "../../store/calls/durable/undone-calls.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
 import { writeArguments } from "../call/arguments.ts";
-import type { CancelEvent, Events } from "../telemetry/events.ts";
+import type { CancelEvent } from "../telemetry/durable-events.ts";
+import type { Events } from "../telemetry/events.ts";
 import type { ArgumentChecks } from "./argument-check.ts";
 import { pausedResult } from "./durable.ts";
 import {

@@ -1,6 +1,6 @@
 import { GloveboxError } from "../../base/errors.ts";
 import { isObject, type JsonSchema, memberOf } from "../../base/json.ts";
-import type { StoredSnippet } from "../../store/calls/durable/snippet-tables.ts";
+import type { StoredSnippet } from "../../store/calls/durable/durable-step.ts";
 
 /** Begins the name of each snippet's tool. */
 export const SNIPPET_PREFIX = "snippets.";

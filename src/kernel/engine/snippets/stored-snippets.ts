@@ -43,7 +43,7 @@ export interface SnippetParts {
   readonly events: Pick<Events, "emit">;
   /** `null` where nobody checks programs. */
   readonly check: () => Pick<ProgramHost, "check"> | null;
-  /** A kept call; `undefined` where there is none of that id and tenant. */
+  /** A kept call; `undefined` where no call of the tenant has the id. */
   readonly callOf: (id: string, tenant: string) => Promise<StoredCall | undefined>;
 }
 

@@ -3,7 +3,8 @@ import { AuditFile } from "./audit-file.ts";
 import type { CapabilityEvent, CapabilityOutcome } from "../../broker/capability-event.ts";
 import { within } from "../../base/deadline.ts";
 import type { Decision } from "../../store/calls/durable/durable-call.ts";
-import type { AuditDrop, CancelEvent, Events } from "./events.ts";
+import type { CancelEvent } from "./durable-events.ts";
+import type { AuditDrop, Events } from "./events.ts";
 
 /** Maximum number of entries waiting to be written; later ones are dropped. */
 export const WAITING_MAX = 10_000;

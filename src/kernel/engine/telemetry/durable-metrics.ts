@@ -1,5 +1,6 @@
 import { Counter, type Registry } from "../../base/prometheus.ts";
-import { type Events, NOTIFY_OUTCOMES } from "./events.ts";
+import { NOTIFY_OUTCOMES } from "./durable-events.ts";
+import type { Events } from "./events.ts";
 
 /** Registers metrics of calls that wait. Outcomes are `resumed` and error codes. */
 export function registerDurableMetrics(registry: Registry, events: Events): void {

@@ -3,8 +3,6 @@ import type { CapabilityEvent } from "../../broker/capability-event.ts";
 import type { SecretViolation } from "../../broker/capabilities/secrets/placeholders.ts";
 import type { Finding } from "../../broker/grants.ts";
 import type { CallDrop } from "../../store/calls/call-store.ts";
-import type { CallWait, Decision } from "../../store/calls/durable/durable-call.ts";
-import type { NoteEvent } from "../../store/calls/durable/durable-step.ts";
 import type { ErrorCode } from "../../base/errors.ts";
 import type { ExecutorEvents } from "../../executor/executor.ts";
 import type { Pressure } from "../../base/os/pressure.ts";
@@ -15,6 +13,17 @@ import type { ProgramProblem } from "../../tool/program/problem.ts";
 import type { ToolInfo } from "../../tool/definition.ts";
 import type { AnyTools, InputOf, OutputOf, ToolName } from "../../tool/register.ts";
 import type { ToolCall, ToolFailure, ToolResult, ToolSuccess } from "../../base/result.ts";
+import type {
+  CancelEvent,
+  DecideEvent,
+  DoubtEvent,
+  NotifyEvent,
+  PauseEvent,
+  ResumeEvent,
+  SignalEvent,
+  SnippetEvent,
+  SnippetSaveEvent,
+} from "./durable-events.ts";
 
 /** The events of the calls of each tool: where `tool` is known, so is the type of the call or the result. */
 type EachTool<Tools> = {
@@ -133,84 +142,6 @@ export interface ProgramCheck {
   readonly reason?: string;
   readonly durationMs: number;
 }
-
-/** A call that is kept while it waits. */
-export interface DurableEvent {
-  /** By which it is kept. */
-  readonly id: string;
-  readonly callId: string;
-  readonly tool: string;
-  readonly tenant: string;
-}
-
-export interface PauseEvent extends DurableEvent {
-  /** Number of its runs so far. */
-  readonly legs: number;
-  /** Kinds of what it waits for. */
-  readonly waits: readonly CallWait["kind"][];
-}
-
-export interface ResumeEvent extends DurableEvent {
-  /** Number of its runs so far. */
-  readonly legs: number;
-  /** `resumed`, or the code of the error with which it has ended. */
-  readonly outcome: string;
-}
-
-export interface DoubtEvent extends DurableEvent {
-  /** Capability and method of each effect, as `fetch.request`. */
-  readonly asked: readonly string[];
-}
-
-export interface DecideEvent extends CancelEvent {
-  /** Step of the wait that was decided. */
-  readonly step: number;
-  readonly decision: Decision["decision"];
-  /** Who decided, as the deciding application says. */
-  readonly actor: string | null;
-  /** Digest of what an approval showed; `null` for an effect. */
-  readonly digest: string | null;
-  /** Whether other arguments are to run than those that were shown. */
-  readonly isEdited: boolean;
-}
-
-export interface SignalEvent extends CancelEvent {
-  readonly name: string;
-}
-
-export interface CancelEvent extends DurableEvent {
-  /** Name of the key that did it; `null` without keys. */
-  readonly key: string | null;
-}
-
-export interface SnippetEvent {
-  readonly name: string;
-  readonly tenant: string;
-  /** Name of the key that did it; `null` without keys. */
-  readonly key: string | null;
-}
-
-export interface SnippetSaveEvent extends SnippetEvent {
-  readonly version: string;
-}
-
-export interface NotifyEvent extends Partial<DurableEvent> {
-  /** `failed`: it is tried again. `given_up`: after 24 hours. `dropped`: too many waited, and the oldest went. */
-  readonly outcome: (typeof NOTIFY_OUTCOMES)[number];
-  /** Number of notifications. All members besides are absent where they were dropped. */
-  readonly count: number;
-  /** Host of the target. */
-  readonly target?: string;
-  readonly event?: NoteEvent;
-  /** The `webhook-id`. */
-  readonly note?: string;
-  readonly tries?: number;
-  /** Why it was not delivered. */
-  readonly reason?: string;
-}
-
-/** What became of a notification. */
-export const NOTIFY_OUTCOMES = ["delivered", "failed", "given_up", "dropped"] as const;
 
 /** The end of work that outlasted its call's answer. */
 export interface LateEvent {

@@ -8,7 +8,13 @@ import type {
   PausedCall,
   RunWait,
 } from "./durable-call.ts";
-import type { StoredSnippet } from "./snippet-tables.ts";
+
+/** A snippet as a store has it. `text`: what the engine knows of it. */
+export interface StoredSnippet {
+  readonly tenant: string;
+  readonly name: string;
+  readonly text: string;
+}
 
 /** Whose call a step is about: `null` for any tenant's. */
 interface StepOfCall {

@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { DurableAnswer, DurableStep } from "./durable-step.ts";
+import type { DurableAnswer, DurableStep, StoredSnippet } from "./durable-step.ts";
 
 /** Snippets of one tenant, and of all: an engine has room for 10,000 tools. */
 export const SNIPPETS_OF_TENANT = 200;
@@ -69,13 +69,6 @@ export class SnippetTables {
   #sql(sql: string): StatementSync {
     return this.#database.prepare(sql);
   }
-}
-
-/** A snippet as a store has it. `text`: what the engine knows of it. */
-export interface StoredSnippet {
-  readonly tenant: string;
-  readonly name: string;
-  readonly text: string;
 }
 
 /** The bound beyond which one more snippet would be, in words. `chars`: with its own. */

@@ -1,0 +1,80 @@
+import type { CallWait, Decision } from "../../store/calls/durable/durable-call.ts";
+import type { NoteEvent } from "../../store/calls/durable/durable-step.ts";
+
+/** A call that is kept while it waits. */
+export interface DurableEvent {
+  /** By which it is kept. */
+  readonly id: string;
+  readonly callId: string;
+  readonly tool: string;
+  readonly tenant: string;
+}
+
+export interface PauseEvent extends DurableEvent {
+  /** Number of its runs so far. */
+  readonly legs: number;
+  /** Kinds of what it waits for. */
+  readonly waits: readonly CallWait["kind"][];
+}
+
+export interface ResumeEvent extends DurableEvent {
+  /** Number of its runs so far. */
+  readonly legs: number;
+  /** `resumed`, or the code of the error with which it has ended. */
+  readonly outcome: string;
+}
+
+export interface DoubtEvent extends DurableEvent {
+  /** Capability and method of each effect, as `fetch.request`. */
+  readonly asked: readonly string[];
+}
+
+export interface DecideEvent extends CancelEvent {
+  /** Step of the wait that was decided. */
+  readonly step: number;
+  readonly decision: Decision["decision"];
+  /** Who decided, as the deciding application says. */
+  readonly actor: string | null;
+  /** Digest of what an approval showed; `null` for an effect. */
+  readonly digest: string | null;
+  /** Whether other arguments are to run than those that were shown. */
+  readonly isEdited: boolean;
+}
+
+export interface SignalEvent extends CancelEvent {
+  readonly name: string;
+}
+
+export interface CancelEvent extends DurableEvent {
+  /** Name of the key that did it; `null` without keys. */
+  readonly key: string | null;
+}
+
+export interface SnippetEvent {
+  readonly name: string;
+  readonly tenant: string;
+  /** Name of the key that did it; `null` without keys. */
+  readonly key: string | null;
+}
+
+export interface SnippetSaveEvent extends SnippetEvent {
+  readonly version: string;
+}
+
+export interface NotifyEvent extends Partial<DurableEvent> {
+  /** `failed`: it is tried again. `given_up`: after 24 hours. `dropped`: too many waited, and the oldest went. */
+  readonly outcome: (typeof NOTIFY_OUTCOMES)[number];
+  /** Number of notifications. All members besides are absent where they were dropped. */
+  readonly count: number;
+  /** Host of the target. */
+  readonly target?: string;
+  readonly event?: NoteEvent;
+  /** The `webhook-id`. */
+  readonly note?: string;
+  readonly tries?: number;
+  /** Why it was not delivered. */
+  readonly reason?: string;
+}
+
+/** What became of a notification. */
+export const NOTIFY_OUTCOMES = ["delivered", "failed", "given_up", "dropped"] as const;
