@@ -3,10 +3,45 @@ import { importOptional } from "../../../kernel/base/optional-package.ts";
 import { unwrap } from "../../../kernel/base/result.ts";
 import { objectSchema } from "../../../kernel/tool/contracts/object-schema.ts";
 import { writeName } from "../../../kernel/tool/contracts/portable-name.ts";
-import { forModel, type OfferOptions, offeredTools, type ToolRunner } from "../../../kernel/tool/contracts/runner.ts";
+import { type OfferOptions, offeredTools, type ToolRunner } from "../../../kernel/tool/contracts/runner.ts";
+import {
+  approvalOf,
+  approvedRunner,
+  decisionOf,
+  engineOf,
+  type ModelCall,
+  StoredApprovals,
+} from "./stored-approvals.ts";
 
 /** @ts-ignore: an optional peer. Programs that do not install it compile, also where they check libraries. */
 export type LangChainTool = import("@langchain/core/tools").StructuredToolInterface;
+
+export interface LangChainOptions extends OfferOptions {
+  /**
+   * LangGraph's `interrupt`. A call that a person has to approve is stored then, and interrupts the run with a
+   * `LangChainApproval`. When the run goes on, the store says what was decided: what it is resumed with decides nothing.
+   */
+  readonly interrupt?: (value: LangChainApproval) => unknown;
+}
+
+/** What a run is interrupted with: the approval of a stored call. */
+export interface LangChainApproval {
+  readonly type: "approval";
+  /** Id of the stored call, for `engine.calls.durable.decide`. */
+  readonly id: string;
+  readonly tool: string;
+  readonly arguments: unknown;
+  readonly message: string;
+  readonly digest: string;
+}
+
+/** How often a run may be resumed before somebody has decided: then the call fails as one that waits. */
+const ASKED_MAX = 100;
+
+interface Config {
+  readonly signal?: AbortSignal;
+  readonly toolCall?: { readonly id?: string };
+}
 
 /**
  * The tools of an engine for LangChain: `createAgent({ tools: await toolsForLangChain(engine) })`. The run's abort signal
@@ -15,20 +50,41 @@ export type LangChainTool = import("@langchain/core/tools").StructuredToolInterf
  */
 export async function toolsForLangChain(
   runner: ToolRunner,
-  { names, modelChars, ...options }: OfferOptions = {},
+  { names, modelChars, interrupt, ...options }: LangChainOptions = {},
 ): Promise<LangChainTool[]> {
-  const tools = forModel(runner, modelChars === undefined ? {} : { modelChars });
+  const engine = interrupt === undefined ? null : engineOf(runner);
+  const approvals = engine === null ? null : new StoredApprovals(engine, options);
+  const tools = approvedRunner(runner, approvals, modelChars === undefined ? {} : { modelChars }, () => false);
   const feature = "toolsForLangChain";
   const { tool: makeTool } = await importOptional(feature, ["@langchain/core"], () => import("@langchain/core/tools"));
   // LangChain writes into schemas.
   return offeredTools(tools, names).map(({ name, description, inputSchema }) =>
     makeTool(
-      async (input: unknown, { signal }: { signal?: AbortSignal }) => {
+      async (input: unknown, { signal, toolCall: { id } = {} }: Config) => {
+        const call = { name, arguments: input as Record<string, unknown>, ...(id === undefined ? {} : { id }) };
+        if (interrupt !== undefined && approvals !== null && id !== undefined)
+          await interruptWhileOpen({ ...call, id }, approvals, interrupt);
         const called = signal === undefined ? options : { ...options, signal };
-        const output = unwrap(await tools.execute({ name, arguments: input as Record<string, unknown> }, called));
+        const output = unwrap(await tools.execute(call, called));
         return typeof output === "string" ? output : JSON.stringify(output);
       },
       { name: writeName(name), description, schema: copyJson(objectSchema(inputSchema)) },
     ),
   );
+}
+
+/** `interrupt` throws, or returns where the run was resumed: then it is asked again, as long as nobody has decided. */
+async function interruptWhileOpen(
+  call: ModelCall,
+  approvals: StoredApprovals,
+  interrupt: NonNullable<LangChainOptions["interrupt"]>,
+): Promise<void> {
+  if (!(await approvals.isNeeded(call))) return;
+  for (let asked = 0; asked < ASKED_MAX; asked++) {
+    const stored = await approvals.find(call);
+    const wait = stored === undefined ? undefined : approvalOf(stored);
+    if (stored === undefined || wait === undefined || decisionOf(stored) !== null) return;
+    const { tool, message, digest } = wait;
+    interrupt({ type: "approval", id: stored.id, tool: tool ?? call.name, arguments: wait.arguments, message, digest });
+  }
 }

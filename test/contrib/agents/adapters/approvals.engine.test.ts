@@ -1,6 +1,9 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { AIMessage, type BaseMessage, ToolMessage } from "@langchain/core/messages";
+import { Command, END, interrupt, MemorySaver, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
+import { ToolNode } from "@langchain/langgraph/prebuilt";
 import { Agent, type Model, type ModelResponse, run, RunState, setTracingDisabled, Usage } from "@openai/agents-core";
 import { generateText, type ModelMessage, stepCountIs, type ToolSet } from "ai";
 import { MockLanguageModelV4 } from "ai/test";
@@ -9,6 +12,7 @@ import {
   approvalsForAISDK,
   approvalsForOpenAIAgents,
   toolsForAISDK,
+  toolsForLangChain,
   toolsForOpenAIAgents,
 } from "../../../../src/contrib/agents/adapters/index.ts";
 import { createEngine, defineCapability, type DurableCall, type Engine } from "../../../../src/glovebox/index.ts";
@@ -303,5 +307,68 @@ describe("OpenAI Agents", () => {
     await run(agent, state);
     expect(JSON.stringify(seen.at(-1))).toContain("the call waits for the approval of shop.refund");
     expect(paid).toEqual([]);
+  });
+});
+
+describe("LangGraph", () => {
+  /** A graph whose model refunds an order, and then says what the tool has answered. */
+  async function graphOf(runner: Engine, amount: number) {
+    const tool_calls = [
+      { id: `graph_${amount}`, name: WRITTEN, args: { order: "A-7", amount }, type: "tool_call" as const },
+    ];
+    const say = ({ messages }: { readonly messages: readonly BaseMessage[] }) => {
+      const answer = messages.findLast((message) => ToolMessage.isInstance(message));
+      const said = answer === undefined ? new AIMessage({ content: "", tool_calls }) : new AIMessage(answer.text);
+      return { messages: [said] };
+    };
+    const tools = new ToolNode(await toolsForLangChain(runner, { interrupt }));
+    return new StateGraph(MessagesAnnotation)
+      .addNode("model", say)
+      .addNode("tools", tools)
+      .addEdge(START, "model")
+      .addConditionalEdges("model", ({ messages }) =>
+        (messages.at(-1) as AIMessage).tool_calls?.length === 1 ? "tools" : END,
+      )
+      .addEdge("tools", "model");
+  }
+
+  const thread = (id: string) => ({ configurable: { thread_id: id } });
+  const begin = { messages: [{ role: "user", content: "Order A-7 never came." }] };
+  const interruptsOf = (state: object) =>
+    (state as { readonly __interrupt__?: readonly { value: object }[] }).__interrupt__;
+
+  test("is interrupted by a call that has to be approved, and goes on once it is decided, in another engine", async () => {
+    const checkpointer = new MemorySaver();
+    const asked = (await graphOf(engine, 250)).compile({ checkpointer });
+    const [waiting] = interruptsOf(await asked.invoke(begin, thread("yes"))) ?? [];
+    expect(waiting?.value).toMatchObject({
+      type: "approval",
+      tool: "shop.refund",
+      arguments: { order: "A-7", amount: 250 },
+    });
+    // What the run is resumed with decides nothing.
+    const again = await asked.invoke(new Command({ resume: { approved: true } }), thread("yes"));
+    expect(interruptsOf(again)).toHaveLength(1);
+    expect(paid).toEqual([]);
+    await using other = await open();
+    const { id, digest } = waiting?.value as { readonly id: string; readonly digest: string };
+    await other.calls.durable.decide(id, { decision: "approve", digest });
+    const resumed = (await graphOf(other, 250)).compile({ checkpointer });
+    const { messages } = await resumed.invoke(new Command({ resume: true }), thread("yes"));
+    expect(messages.at(-1)?.text).toBe('{"order":"A-7","paid":"250 EUR"}');
+    expect(paid).toEqual([{ order: "A-7" }]);
+  });
+
+  test("reads why a call was refused, and asks nobody about one that needs no approval", async () => {
+    const graph = (await graphOf(engine, 300)).compile({ checkpointer: new MemorySaver() });
+    const [waiting] = interruptsOf(await graph.invoke(begin, thread("no"))) ?? [];
+    const { id } = waiting?.value as { readonly id: string };
+    await engine.calls.durable.decide(id, { decision: "refuse", reason: "It was delivered." });
+    const { messages } = await graph.invoke(new Command({ resume: true }), thread("no"));
+    expect(messages.at(-1)?.text).toContain("It was delivered.");
+    expect(paid).toEqual([]);
+    const small = (await graphOf(engine, 20)).compile({ checkpointer: new MemorySaver() });
+    const ended = await small.invoke(begin, thread("small"));
+    expect(ended.messages.at(-1)?.text).toBe('{"order":"A-7","paid":"20 EUR"}');
   });
 });
