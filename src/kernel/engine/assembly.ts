@@ -109,7 +109,12 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const admission = new Admission(registry, bounds, executor, broker);
   log(events, logger);
   const { capabilities } = broker;
-  const sources = { scheduler: () => scheduler.stats(), executor: () => executor.stats(), accounts: broker.accounts };
+  const sources = {
+    scheduler: () => scheduler.stats(),
+    executor: () => executor.stats(),
+    accounts: broker.accounts,
+    oldestApprovalMs: () => durable.oldestApprovalMs(),
+  };
   const metrics = new Metrics(events, sources, [...capabilities.keys(), FUNCTIONS, PROGRAM_TOOLS], options.registry);
   const explain: DetailOptions["explain"] = (tool, tenant, grants = broker.grants) =>
     explainTool(tool, tenant, { broker: { grants }, bounds, executor });
@@ -126,7 +131,7 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const asked = { ...parts, plugins: options.plugins, nextCallNumber, entropyKey, restore: () => restore.program };
   const takesAll = options.calls?.resume !== false;
   const notified = resolveNotify(options.notify, process.env);
-  const durable = durableStage({ ...asked, takesAll, notified }, kept?.store ?? null, (...given) =>
+  const durable: DurableStage = durableStage({ ...asked, takesAll, notified }, kept?.store ?? null, (...given) =>
     pipeline.resume(...given),
   );
   const keeper = kept?.keeper ?? null;

@@ -59,6 +59,12 @@ export class DurableStage implements DurableCalls, ChildWaits {
     await (await this.#loaded.made)?.close();
   }
 
+  /** Since when the oldest approval is open that nobody has decided; `null` where none is. */
+  async oldestApprovalMs(): Promise<number | null> {
+    const loaded = await this.#loaded.made?.catch(() => null);
+    return loaded?.resumer.oldestApprovalMs ?? null;
+  }
+
   /** Whether a call may have to be stored before it begins: without a look at its arguments. */
   mayNeedStore({ tool, tenant, options }: Pick<EngineCall, "tool" | "tenant" | "options">): boolean {
     return isDurable(options) || mayNeedApproval(tool, this.#policy(), tenant);

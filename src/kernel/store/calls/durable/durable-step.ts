@@ -166,12 +166,16 @@ export type DurableAnswer =
   | { readonly kind: "full"; readonly bound: string }
   | { readonly kind: "claimed"; readonly call: ClaimedCall }
   | { readonly kind: "effects"; readonly effects: readonly PastAsk[] }
-  /** `due`: calls that are ready, when the next wait is due, and calls whose runs were lost, as they are now. */
+  /**
+   * `due`: calls that are ready, when the next wait is due, calls whose runs were lost, as they are now, and since when the
+   * oldest approval is open; `null` for none.
+   */
   | {
       readonly kind: "ready";
       readonly ids: readonly string[];
       readonly wakeMs: number | null;
       readonly lost: readonly KeptCall[];
+      readonly oldestApprovalMs: number | null;
     }
   /** `decide`, `signal`, `cancel`: why it cannot be done, in words, with the call as it is now. */
   | { readonly kind: "conflict"; readonly message: string; readonly call: KeptCall }

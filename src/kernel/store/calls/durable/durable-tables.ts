@@ -336,7 +336,8 @@ export class DurableTables {
     for (const { id } of due.all(nowMs, SETTLED_MAX) as unknown as readonly Pick<DurableRow, "id">[])
       this.#tick(id, nowMs);
     const lost = this.#recoverLost(nowMs);
-    return { kind: "ready", ids: this.#rows.ready(most), wakeMs: this.#rows.wakeMs(), lost };
+    const ids = this.#rows.ready(most);
+    return { kind: "ready", ids, wakeMs: this.#rows.wakeMs(), lost, oldestApprovalMs: this.#waits.oldestApprovalMs() };
   }
 
   /** Settles what the clock settles of a call, and ends one that has waited too long. */

@@ -222,6 +222,30 @@ export function describeDurableCalls(openPlace: OpenPlace, numRuns: number): voi
       expect(states).toEqual(["due", "expired", "open"]);
     });
 
+    test("is told of by the time since which the oldest approval is open, until that is decided or needless", async () => {
+      const store = await open();
+      const oldestMs = async (): Promise<number | null> => {
+        const due = await store.due();
+        return due.kind === "ready" ? due.oldestApprovalMs : Number.NaN;
+      };
+      await store.pause("c_1", [SIGNAL]);
+      expect(await oldestMs()).toBeNull();
+      await store.pass(1_000);
+      await store.pause("c_2", [APPROVAL]);
+      await store.pass(1_000);
+      await store.pause("c_3", [APPROVAL, APPROVAL]);
+      expect(await oldestMs()).toBe(1_001_000);
+      await store.approve("c_2");
+      expect(await oldestMs()).toBe(1_002_000);
+      await store.approve("c_3", 1);
+      await store.claim("c_3");
+      await store.pass(1_000);
+      await store.pause("c_3", [APPROVAL], { leg: 1, from: 2 });
+      expect(await oldestMs()).toBe(1_002_000);
+      await store.cancel("c_3");
+      expect(await oldestMs()).toBeNull();
+    });
+
     test("ends once, and tells the call that waits for it, also where that was stored later", async () => {
       const store = await open();
       await store.pause("c_child", [APPROVAL], { parent: { id: "c_parent", step: 1 } });
