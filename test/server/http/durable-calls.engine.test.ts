@@ -380,6 +380,21 @@ describe("POST /v1/calls/{id}/undo", () => {
     expect((await send("caller", `calls/${id}/undo?wait=60`, {})).status).toBe(400);
   });
 
+  test("is tried again with `again`, where its tool has failed", async () => {
+    const undo = { tool: "give_back", arguments: {} };
+    await engine.register({ name: "rent", description: "Rents.", source: "export default () => 1;", undo });
+    const source = "export default (_, { host }) => host.tools.call('rent', {});";
+    await engine.register({ name: "ride", description: "Rents.", source, capabilities: { tools: ["rent"] } });
+    const { body } = await send("caller", "execute", { name: "ride", arguments: {}, options: { durable: true } });
+    const { durableId: id } = body["metadata"] as { readonly durableId: string };
+    expect((await client("caller").calls.undo(id))?.effects).toMatchObject([{ tool: "rent", outcome: "failed" }]);
+    await engine.register({ name: "give_back", description: "Gives back.", source: "export default () => 1;" });
+    expect((await client("caller").calls.undo(id))?.effects).toMatchObject([{ outcome: "failed" }]);
+    const again = await client("caller").calls.undo(id, { again: true });
+    expect(again).toMatchObject({ id: `${id}.undo.2`, effects: [{ tool: "rent", outcome: "undone" }] });
+    expect((await send("caller", `calls/${id}/undo?again=yes`, {})).status).toBe(400);
+  });
+
   test("happens by itself where the call asked for it and has failed", async () => {
     await send("caller", "execute", { name: "trip", arguments: {}, options: { undo: "onFailure" } });
     const ended = async (): Promise<readonly DurableCall[]> => {

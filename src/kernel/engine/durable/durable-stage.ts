@@ -18,6 +18,7 @@ import {
   type DurableOfWhom,
   type EndWait,
   type UndoReport,
+  type UndoWait,
   type LinkedCall,
   WAIT_MAX_MS,
 } from "./durable-calls.ts";
@@ -140,7 +141,7 @@ export class DurableStage implements DurableCalls, ChildWaits {
     return (await this.#calls()).cancel(id, reason, by);
   }
 
-  async undo(id: string, by?: Decider, options?: EndWait): Promise<UndoReport | undefined> {
+  async undo(id: string, by?: Decider, options?: UndoWait): Promise<UndoReport | undefined> {
     return (await this.#calls()).undo(id, by, options);
   }
 

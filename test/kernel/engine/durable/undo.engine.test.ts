@@ -144,6 +144,30 @@ test("one that fails is in the report, and the others are undone", async () => {
   expect(report?.effects?.[1]?.message).toContain("shop.return: ");
 });
 
+test("one that has failed is tried again where somebody asks for that, and nothing else is", async () => {
+  await using engine = await open("again");
+  const id = await run(engine, `${FOUR} await tools.shop.mail({});`);
+  failing = new Set(["return id-of-buy c c object"]);
+  const first = await engine.calls.undo(id);
+  expect(await engine.calls.undo(id)).toEqual(first);
+  const before = effects.length;
+  expect((await engine.calls.undo(id, undefined, { again: true }))?.effects).toEqual(first?.effects);
+  expect(effects).toHaveLength(before);
+  failing = new Set();
+  const last = await engine.calls.undo(id, undefined, { again: true });
+  expect(last).toMatchObject({ id: `${id}.undo.3`, state: "ended", error: null });
+  expect(last?.effects?.map(({ step, outcome }) => `${step} ${outcome}`)).toEqual([
+    "5 no_undo",
+    "4 undone",
+    "3 undone",
+    "2 undone",
+    "1 undone",
+  ]);
+  expect(effects.slice(before)).toEqual(["return id-of-buy c c object"]);
+  expect(await engine.calls.undo(id, undefined, { again: true })).toEqual(last);
+  expect(effects).toHaveLength(before + 1);
+});
+
 test("the report names what cannot be undone, and leaves out what had no effect", async () => {
   await using engine = await open("report");
   await engine.register({

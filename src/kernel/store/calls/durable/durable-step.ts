@@ -64,8 +64,11 @@ export type DurableStep =
     } & StepOfCall)
   /** Ends a call that is not running, and the calls that it has made, with `cancelled` and this message. */
   | ({ readonly kind: "cancel"; readonly message: string } & StepOfCall)
-  /** Makes the call that undoes the tool calls of one that has ended, once: it is ready to run. */
-  | ({ readonly kind: "undo" } & StepOfCall)
+  /**
+   * Makes the call that undoes the tool calls of one that has ended, once: it is ready to run. `after`: the id of the last
+   * try, which has ended and is followed by another; `null`: it is followed by none. Answers with the last try.
+   */
+  | ({ readonly kind: "undo"; readonly after: string | null } & StepOfCall)
   /** What a call that has ended had asked for. `toolCalls`: methods by which tools are called, as `tools.call`. */
   | { readonly kind: "effects"; readonly id: string; readonly toolCalls: readonly string[] }
   /** A heartbeat of a process that runs durable calls. */

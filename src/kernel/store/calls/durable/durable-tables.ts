@@ -18,7 +18,7 @@ import { DurableSignals } from "./durable-signals.ts";
 import { type DurableAnswer, type DurableStep, LASTING, READING } from "./durable-step.ts";
 import { LostRuns } from "./lost-runs.ts";
 import type { DurableWaits } from "./durable-waits.ts";
-import { MAY_UNDO, UndoneCalls, undoId } from "./undone-calls.ts";
+import { MAY_UNDO, UndoneCalls } from "./undone-calls.ts";
 
 /** Rows that one step looks at, at most. */
 const SETTLED_MAX = 256;
@@ -261,11 +261,12 @@ export class DurableTables {
     return { kind: "done", call: null };
   }
 
-  #undo({ id, tenant, nowMs }: Of<"undo">): DurableAnswer {
+  #undo({ id, tenant, after, nowMs }: Of<"undo">): DurableAnswer {
     const row = this.#rows.find(id, tenant);
     if (row === undefined) return { kind: "missing" };
-    const message = this.#undoing.begin(row, nowMs);
-    return message === null ? this.#done(undoId(id)) : { kind: "conflict", message, call: this.#rows.callOf(row) };
+    const message = this.#undoing.begin(row, nowMs, after);
+    const last = this.#undoing.last(id)?.id ?? "";
+    return message === null ? this.#done(last) : { kind: "conflict", message, call: this.#rows.callOf(row) };
   }
 
   /** Ends a call and the calls that it has made, and tells the one that has made it. */
@@ -274,7 +275,7 @@ export class DurableTables {
     const sql = `UPDATE durable SET state = 'ended', holder = NULL, wake_ms = NULL, updated_ms = ?, ends_ms = ?, result = ?,
       runs = '', plan = '', record = iif(${MAY_UNDO}, record, ''), journal = iif(${MAY_UNDO}, journal, '') WHERE n = ?`;
     this.#rows.sql(sql).run(nowMs, nowMs + this.#room.keepMs, result, row.n);
-    if (isFailed && row.undoes === 1) this.#undoing.begin({ ...row, state: "ended" }, nowMs);
+    if (isFailed && row.undoes === 1) this.#undoing.begin({ ...row, state: "ended" }, nowMs, null);
     this.#waits.voidOpen(row.n, nowMs);
     this.#rows.sql("DELETE FROM durable_signal WHERE call = ?").run(row.n);
     this.#lostRuns.forget(row.n);
