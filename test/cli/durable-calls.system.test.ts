@@ -26,7 +26,7 @@ beforeAll(async () => {
   engine = await createEngine({
     workers: 1,
     executor: "threads",
-    policy: { rules: [{ allow: { pause: true, tools: ["mail"] } }] },
+    policy: { rules: [{ allow: { pause: true, tools: ["mail", "post"] } }] },
   });
   await engine.register(path.join(folder, "tools"));
   const source = "export default (_, { host }) => host.pause.signal({ name: 'payment' });";

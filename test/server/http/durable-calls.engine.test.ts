@@ -28,7 +28,7 @@ beforeAll(async () => {
     workers: 1,
     executor: "threads",
     policy: {
-      rules: [{ allow: { pause: true, kv: true, tools: ["book"] } }],
+      rules: [{ allow: { pause: true, kv: true, tools: ["book", "rent"] } }],
       approvals: [{ tools: ["pay"], self: true }],
     },
   });
