@@ -62,12 +62,12 @@ async function open(url: string) {
     look,
     dueMs: () => dueMs,
     /** Looks at a time. */
-    async lookAt(atMs: number): Promise<void> {
+    lookAt: async (atMs: number): Promise<void> => {
       nowMs = atMs;
       await look();
     },
     /** The `n`th outcome. */
-    async outcome(n: number): Promise<NotifyEvent | undefined> {
+    outcome: async (n: number): Promise<NotifyEvent | undefined> => {
       await vi.waitFor(() => expect(told.length).toBeGreaterThanOrEqual(n), POLL);
       return told[n - 1];
     },
