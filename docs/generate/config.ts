@@ -67,6 +67,7 @@ const ENTRIES: readonly Entries[] = [
     types: ["AuthorizationCodeClient", "OAuthClient"],
     about: "A client that somebody logs in, with `glovebox connectors login`.",
   },
+  { name: "connectors.*.undo.*", types: ["ToolUndo"], about: "The tool that undoes an operation of a connector." },
   {
     name: "policy.rules[]",
     types: ["PolicyRule"],
@@ -144,6 +145,9 @@ const MEANINGS: Readonly<Record<string, string>> = {
   "connectors.*.auth.apiKey.name": "Name of the header, the parameter or the cookie.",
   "connectors.*.auth.apiKey.value": "The key: `{secret:NAME}`.",
   "connectors.*.auth.refreshToken.token": "The first refresh token: `{secret:NAME}`. Later ones are stored.",
+  "connectors.*.undo.*.tool": "Name of the tool, such as `crm.delete_item`.",
+  "connectors.*.undo.*.arguments":
+    "Its arguments by name, each a JSON pointer into the call that is undone: `/input/owner`, `/output/number`.",
   logins: "Where the logins of connectors with an `auth` of OAuth are kept, sealed.",
   "policy.rules[].tools": "Names of tools; each may end in `*`. Default: all.",
   "policy.rules[].tags": "Tags of tools. Default: all.",

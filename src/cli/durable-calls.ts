@@ -76,6 +76,7 @@ export function durableCommands(): readonly Command[] {
   const undo = withPlace(new Command("undo"), "execute")
     .argument("<id>", "id of the call")
     .description("undo what the tools of a call have done that has ended, each once; exit with 4 while it waits")
+    .option("--again", "try again what could not be undone, and only that", false)
     .action(undoCall);
   const result = withPlace(new Command("result"), "execute")
     .argument("<id>", "id of the call")
@@ -205,9 +206,9 @@ async function cancelCall(id: string, options: Options & { readonly reason?: str
   await tell(place, await place.cancel(id, options.reason), options);
 }
 
-async function undoCall(id: string, options: Options): Promise<void> {
+async function undoCall(id: string, options: Options & { readonly again: boolean }): Promise<void> {
   await using place = await openPlace(options);
-  const report = await place.undo(id);
+  const report = await place.undo(id, options.again);
   const { effects, error } = report;
   if (options.json === true) printJson(report);
   else if (effects !== null) print(effects.length === 0 ? "It had no effects." : effects.map(lineOfEffect).join("\n"));

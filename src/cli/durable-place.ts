@@ -27,7 +27,8 @@ export interface DurablePlace extends AsyncDisposable {
   decide(id: string, decision: Decision): Promise<DurableCall>;
   signal(id: string, name: string, payload: JsonValue): Promise<Pick<DurableCall, "id" | "state">>;
   cancel(id: string, reason: string | undefined): Promise<Pick<DurableCall, "id" | "state">>;
-  undo(id: string): Promise<UndoReport>;
+  /** `again`: what has failed is tried again. */
+  undo(id: string, again: boolean): Promise<UndoReport>;
 }
 
 export const SERVER = "http://127.0.0.1:8080";
@@ -76,7 +77,7 @@ function atServer({ url = SERVER, keyEnv }: PlaceOptions): DurablePlace {
       (await send(at(id, `/signals/${encodeURIComponent(name)}`), "execute", payload)) as DurableCall,
     cancel: async (id, reason) =>
       (await send(at(id, "/cancel"), "execute", reason === undefined ? {} : { reason })) as DurableCall,
-    undo: async (id) => (await send(at(id, "/undo"), "execute", {}, UNDO_S)) as UndoReport,
+    undo: async (id, again) => (await send(at(id, `/undo?again=${again}`), "execute", {}, UNDO_S)) as UndoReport,
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
 }
@@ -108,7 +109,7 @@ async function openFile(file: string, { tools, config }: PlaceOptions): Promise<
     decide: (id, decision) => there(durable.decide(id, decision)),
     signal: (id, name, payload) => there(durable.signal(id, name, payload)),
     cancel: (id, reason) => there(durable.cancel(id, reason)),
-    undo: (id) => there(durable.undo(id)),
+    undo: (id, again) => there(durable.undo(id, undefined, { again })),
     [Symbol.asyncDispose]: () => engine.close(),
   };
 }

@@ -40,6 +40,7 @@ export {
   type LinkedCall,
   type UndoneEffect,
   type UndoReport,
+  type UndoWait,
 } from "../kernel/engine/durable/durable-calls.ts";
 export type {
   CallState,

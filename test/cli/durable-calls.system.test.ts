@@ -26,7 +26,7 @@ beforeAll(async () => {
   engine = await createEngine({
     workers: 1,
     executor: "threads",
-    policy: { rules: [{ allow: { pause: true, tools: ["mail"] } }] },
+    policy: { rules: [{ allow: { pause: true, tools: ["mail", "post"] } }] },
   });
   await engine.register(path.join(folder, "tools"));
   const source = "export default (_, { host }) => host.pause.signal({ name: 'payment' });";
@@ -127,6 +127,23 @@ test("calls undo prints what became of each effect", async () => {
   const told = await calls(["undo", id, "--json"], "caller");
   expect(JSON.parse(told.stdout)).toMatchObject({ id: `${id}.undo`, state: "ended" });
   expect(await calls(["undo", await paused("wait")], "caller")).toMatchObject({ code: 1 });
+});
+
+test("calls undo --again tries what could not be undone", async () => {
+  const undo = { tool: "call_back", arguments: {} };
+  await engine.register({ name: "post", description: "Posts.", source: "export default () => 1;", undo });
+  const source = "export default (_, { host }) => host.tools.call('post', {});";
+  await engine.register({ name: "spread", description: "Posts.", source, capabilities: { tools: ["post"] } });
+  const origin = { surface: "http", key: "caller" } as const;
+  const { metadata } = await engine.execute({ name: "spread", arguments: {} }, { durable: true, origin });
+  const { durableId: id = "" } = metadata;
+  expect(await calls(["undo", id], "caller")).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining("1  failed  post") as string,
+  });
+  await engine.register({ name: "call_back", description: "Calls back.", source: "export default () => 1;" });
+  expect(await calls(["undo", id], "caller")).toMatchObject({ code: 1 });
+  expect(await calls(["undo", id, "--again"], "caller")).toMatchObject({ code: 0, stdout: "1  undone  post\n" });
 });
 
 test("run keeps a call that pauses in a file, where it is decided and goes on without a server", async () => {

@@ -7,7 +7,9 @@ import type { NamedValue } from "../capability/route.ts";
 import { type RateLimit, RateLimiter } from "../../kernel/broker/capabilities/rate-limit.ts";
 import { type ConnectorAuth, NO_AUTH, resolveAuth } from "./auth-options.ts";
 import type { LoginSettings } from "../login/settings.ts";
+import { type OperationUndos, resolveUndos } from "./undo-options.ts";
 import { type ProcessFolders, type ProcessWalls, resolveWalls, WALLS } from "./mcp/process-walls.ts";
+import type { ToolUndo } from "../../kernel/tool/definition.ts";
 import { placeholderOf } from "../../kernel/broker/capabilities/secrets/secrets.ts";
 
 /** Options that all connectors have. */
@@ -25,6 +27,8 @@ export interface ConnectorSettings {
   readonly concurrency?: number;
   /** Time for one request, in milliseconds. Default 30,000. */
   readonly timeoutMs?: number;
+  /** The tools that undo its operations, by the names of the operations. Default: none. */
+  readonly undo?: { readonly [operation: string]: ToolUndo };
   /** `none`: tools have no descriptions of the server. */
   readonly descriptions?: "none";
   /**
@@ -136,6 +140,7 @@ export interface ResolvedConnector {
   readonly rateLimit: RateLimit | null;
   readonly concurrency: number;
   readonly timeoutMs: number;
+  readonly undos: OperationUndos;
   readonly hasDescriptions: boolean;
   readonly trustsAnnotations: boolean;
   readonly isPrivate: boolean;
@@ -149,7 +154,7 @@ const PIN = /^sha256:[0-9a-f]{64}$/;
 const CONNECTORS_MAX = 100;
 const LIST_MAX = 1_000;
 const TEXT_MAX = 8_192;
-const COMMON = ["tools", "pin", "rateLimit", "concurrency", "timeoutMs", "descriptions", "private", "auth"];
+const COMMON = ["tools", "pin", "rateLimit", "concurrency", "timeoutMs", "undo", "descriptions", "private", "auth"];
 const TIMEOUT_MAX_MS = 600_000;
 
 /** Throws a `TypeError` or a `RangeError` that names the option and what it must be. */
@@ -194,6 +199,7 @@ function resolveConnector(name: string, options: unknown): ResolvedConnector {
     rateLimit: resolveRate(where, rateLimit),
     concurrency: count(`${where}.concurrency`, concurrency as number | undefined, 16, 1),
     timeoutMs: time,
+    undos: resolveUndos(`${where}.undo`, options["undo"]),
     hasDescriptions: descriptions === undefined,
     trustsAnnotations: flag(`${where}.trustAnnotations`, trustAnnotations) ?? false,
     isPrivate: isPrivate ?? namesPrivate(source),

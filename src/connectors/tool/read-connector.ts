@@ -5,6 +5,7 @@ import { eachInTurns } from "../../kernel/base/turns.ts";
 import { builds } from "../../kernel/tool/build/builds.ts";
 import { type JobWords, problemOf } from "../../kernel/tool/build/problem.ts";
 import type { ResolvedConnector } from "./options.ts";
+import { undoFindings } from "./undo-options.ts";
 import type { ConnectorJob, ConnectorReading, PreparedLine } from "./prepare-remote.ts";
 
 /** Module that a build process imports: it reads answers of servers. */
@@ -45,7 +46,9 @@ export async function readConnector(connector: ResolvedConnector, text: string):
   const read: PreparedLine[] = [];
   // A line for each tool: no turn of the event loop parses more than a few.
   await eachInTurns(lines === "" ? [] : lines.split("\n"), (line) => read.push(parseForWriting(line) as PreparedLine));
-  return { ...(outcome.value as ConnectorReading), tools: read };
+  const reading = outcome.value as ConnectorReading;
+  const names = read.map(({ tool }) => tool.name);
+  return { ...reading, findings: [...reading.findings, ...undoFindings(connector, names)], tools: read };
 }
 
 function refused(name: string, problem: string): GloveboxError {

@@ -7,16 +7,19 @@ import { type Loaded, type RegisteredTool, registeredTool } from "../../kernel/t
 import type { ToolPlace } from "../../kernel/tool/registrar.ts";
 import type { ConnectorSource, ResolvedConnector } from "./options.ts";
 import type { PreparedLine } from "./prepare-remote.ts";
+import { undoOf } from "./undo-options.ts";
 
 /** Time of a call beyond that of its request. */
 const SPARE_MS = 1_000;
 
 /** A connector's tool as the registry has it. It has no module, so nothing is bundled or inspected. */
 export function remoteTool(
-  { name: connector, timeoutMs, source }: ResolvedConnector,
+  resolved: ResolvedConnector,
   { tool, checks, digest }: PreparedLine,
   engine: ToolPlace,
 ): RegisteredTool {
+  const { name: connector, timeoutMs, source } = resolved;
+  const undo = undoOf(resolved, tool.name);
   const { name, description, inputSchema, outputSchema, annotations, operation } = tool;
   const text = JSON.stringify(operation);
   const bundle = { runtime: "remote", text, bytes: text.length, sourceMap: "", sources: [] } as const;
@@ -41,6 +44,7 @@ export function remoteTool(
     inputSchema,
     ...(outputSchema === undefined ? {} : { outputSchema }),
     annotations,
+    ...(undo === undefined ? {} : { undo }),
     capabilities: { connector: [connector], ...mountsOf(source, operation) },
     ...(wallMs > engine.limits.wallMs ? { limits: { wallMs } } : {}),
   };

@@ -25,6 +25,8 @@ const LONG_COLUMNS: ReadonlySet<string> = new Set(Object.values(LONG).flatMap((c
 /** A call's own row, with what indexes have of it. */
 export interface CallRow extends DurableRow {
   readonly wake_ms: number | null;
+  /** Since when its oldest approval is open. */
+  readonly approval_ms: number | null;
 }
 
 type Row = Readonly<Record<string, SQLInputValue>>;
@@ -73,7 +75,9 @@ export class CallRows {
   /** The call's own row, without long columns. */
   rows(): readonly CallRow[] {
     const columns = this.#columnsOf("durable").filter((column) => !LONG_COLUMNS.has(column));
-    return this.sql(`SELECT ${columns.join(", ")} FROM durable ORDER BY n`).all() as unknown as readonly CallRow[];
+    const approval = `(SELECT min(opened_ms) FROM durable_wait WHERE call = n AND kind = 'approval' AND state = 'open')`;
+    const sql = `SELECT ${columns.join(", ")}, ${approval} AS approval_ms FROM durable ORDER BY n`;
+    return this.sql(sql).all() as unknown as readonly CallRow[];
   }
 
   read(part: Part, n: number): string {

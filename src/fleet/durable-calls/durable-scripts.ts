@@ -24,7 +24,7 @@ const PAST_CHARS = 200;
  * - `call:ID`: a hash with the version `v` and the ones before it (`past`), the number `n` in the order of first pauses,
  *   the sealed parts `head`, `body` and `run`, and `ix`, JSON of what the sets below have of it.
  * - Sorted sets: `state:STATE` and `of:TENANT:STATE` by number, `wake` by the time when the clock settles something,
- *   `ready:TENANT` by the time since which a call is ready, `tenants` by the first of these, `ended` and `kept:TENANT` by the
+ *   `approvals` by the time since which the oldest approval of a call is open, `ready:TENANT` by the time since which a call is ready, `tenants` by the first of these, `ended` and `kept:TENANT` by the
  *   time when an ended call goes, `holders` by when they were seen.
  * - Sets: `running:HOLDER`, and `made:ID` of the calls that a call has made and that have not ended.
  * - Hashes: `books:TENANT`, `total` with the bytes of all, `script:DIGEST` with its sealed text and its number of users, and
@@ -37,6 +37,7 @@ local call, PREFIX = redis.call, ARGV[1]
 local function key(kind, name) return PREFIX .. ':' .. kind .. ':' .. name end
 local WAKE, TENANTS, ENDED, HOLDERS = PREFIX .. ':wake', PREFIX .. ':tenants', PREFIX .. ':ended', PREFIX .. ':holders'
 local BEAT, TOTAL, SEQ = PREFIX .. ':beat', PREFIX .. ':total', PREFIX .. ':seq'
+local APPROVALS = PREFIX .. ':approvals'
 
 local function now_ms()
   if ARGV[2] ~= '' then return tonumber(ARGV[2]) end
@@ -84,6 +85,7 @@ local function leave(id, ix)
   call('ZREM', key('state', ix.state), id)
   call('ZREM', key('of', ix.tenant .. ':' .. ix.state), id)
   if ix.wake then call('ZREM', WAKE, id) end
+  if ix.approval then call('ZREM', APPROVALS, id) end
   if ix.holder then call('SREM', key('running', ix.holder), id) end
   if ix.state == 'ready' then
     call('ZREM', key('ready', ix.tenant), id)
@@ -100,6 +102,7 @@ local function enter(id, ix, n)
   add(key('state', ix.state), n, id)
   add(key('of', ix.tenant .. ':' .. ix.state), n, id)
   if ix.wake then add(WAKE, ix.wake, id) end
+  if ix.approval then add(APPROVALS, ix.approval, id) end
   if ix.holder then join(key('running', ix.holder), id) end
   if ix.state == 'ready' then
     add(key('ready', ix.tenant), ix.updated, id)
@@ -265,7 +268,7 @@ return now
 
 /**
  * ARGV: how many ready calls to name. Returns the time, calls of which the clock settles something, calls whose holders are
- * lost, when to look again (-1: never), and ready calls of each tenant.
+ * lost, when to look again (-1: never), ready calls of each tenant, and since when the oldest approval is open (-1: none is).
  */
 const DUE = `
 local now, most = now_ms(), tonumber(ARGV[3])
@@ -305,7 +308,8 @@ for _, tenant in ipairs(tenants) do
   table.insert(ready, there(set, call('ZRANGE', set, 0, each - 1)))
   if #ready[#ready] == 0 and call('EXISTS', set) == 0 then call('ZREM', TENANTS, tenant) end
 end
-return { now, due, lost, wake or -1, ready }
+local open = there(APPROVALS, call('ZRANGE', APPROVALS, 0, ${OLDEST - 1}))
+return { now, due, lost, wake or -1, ready, open[1] and tonumber(call('ZSCORE', APPROVALS, open[1])) or -1 }
 `;
 
 /**

@@ -246,12 +246,15 @@ export class RedisDurableCalls {
     const leastMs = answers.includes(null) ? LOOK_AGAIN_MS : 0;
     // In the time of the one that asks.
     const wakeMs = now.wakeMs === null ? null : nowMs + Math.max(leastMs, now.wakeMs - now.nowMs);
-    return { kind: "ready", ids: inTurns(now.ready, most), wakeMs, lost };
+    const { oldestMs } = now;
+    const oldestApprovalMs = oldestMs === null ? null : nowMs + oldestMs - now.nowMs;
+    return { kind: "ready", ids: inTurns(now.ready, most), wakeMs, lost, oldestApprovalMs };
   }
 
   async #look(most: number): Promise<Look> {
-    const [nowMs, due, lost, wakeMs, ready] = (await this.#run("due", [most])) as LookReply;
-    return { nowMs, due, lost, wakeMs: wakeMs === -1 ? null : wakeMs, ready };
+    const [nowMs, due, lost, wakeMs, ready, oldestMs] = (await this.#run("due", [most])) as LookReply;
+    const orNull = (ms: number): number | null => (ms === -1 ? null : ms);
+    return { nowMs, due, lost, wakeMs: orNull(wakeMs), ready, oldestMs: orNull(oldestMs) };
   }
 
   async #list(query: DurableQuery): Promise<DurableAnswer> {
@@ -298,13 +301,22 @@ interface Look {
   readonly wakeMs: number | null;
   /** Of each tenant, the tenant that waits longest first. */
   readonly ready: readonly (readonly string[])[];
+  /** Since when the oldest approval is open; `null` where none is. */
+  readonly oldestMs: number | null;
 }
 
-type LookReply = readonly [number, readonly string[], readonly string[], number, readonly (readonly string[])[]];
+type LookReply = readonly [
+  nowMs: number,
+  due: readonly string[],
+  lost: readonly string[],
+  wakeMs: number,
+  ready: readonly (readonly string[])[],
+  oldestMs: number,
+];
 type ListReply = readonly [number | string, number, readonly (readonly [string, number, string, string])[]];
 
 const NO_BOOKS = { calls: 0, bytes: 0, ended: 0, endedBytes: 0 };
-const NOTHING_DUE: DurableAnswer = { kind: "ready", ids: [], wakeMs: null, lost: [] };
+const NOTHING_DUE: DurableAnswer = { kind: "ready", ids: [], wakeMs: null, lost: [], oldestApprovalMs: null };
 const UNKNOWN = "the store did not respond in time: the operation may have been carried out or not";
 
 function isForeign(error: unknown): boolean {

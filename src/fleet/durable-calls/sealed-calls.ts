@@ -103,6 +103,7 @@ export class SealedCalls {
       updated: row.updated_ms,
       ends: row.ends_ms,
       ...(isWaiting && row.wake_ms !== null ? { wake: row.wake_ms } : {}),
+      ...(row.approval_ms === null ? {} : { approval: row.approval_ms }),
       ...(state === "running" && holder !== null ? { holder } : {}),
       ...(parent === null ? {} : { parent }),
       ...(script === null ? {} : { script: this.digest("script", script) }),

@@ -1,7 +1,7 @@
 import { type MadeCall, WAITS_MAX } from "../../kernel/store/calls/durable/durable-call.ts";
 import type { DurableStep } from "../../kernel/store/calls/durable/durable-step.ts";
 import type { SnippetStep } from "../../kernel/store/calls/durable/snippet-tables.ts";
-import { undoId } from "../../kernel/store/calls/durable/undone-calls.ts";
+import { UNDO_TRIES_MAX, undoId } from "../../kernel/store/calls/durable/undone-calls.ts";
 import type { LoadedCall, StepView, TenantBooks } from "./private-tables.ts";
 import type { OpenedCall, SealedCalls, StoredCall } from "./sealed-calls.ts";
 
@@ -12,6 +12,7 @@ export type CallStep =
 
 /** A difference of clocks below this one is the way of a step. */
 const CLOCKS_DIFFER_MS = 1_000;
+const TRIES = Array.from({ length: UNDO_TRIES_MAX }, (_one, at) => at + 1);
 
 export function idOf(step: CallStep): string {
   return "call" in step ? step.call.id : step.id;
@@ -82,7 +83,7 @@ export function loadArgs(
     step.kind === "claim" ? 1 : 0,
     mostBytes ?? "",
     ...waits.flatMap(({ wait }) => (wait.kind === "call" ? [wait.id] : [])),
-    ...(step.kind === "undo" ? [undoId(step.id)] : []),
+    ...(step.kind === "undo" ? TRIES.map((nth) => undoId(step.id, nth)) : []),
   ];
 }
 

@@ -47,7 +47,7 @@ import type { SnippetParts } from "./snippets/stored-snippets.ts";
 import { logCalls } from "./telemetry/call-log.ts";
 import { Events } from "./telemetry/events.ts";
 import { logEvents } from "./telemetry/log.ts";
-import { Metrics } from "./telemetry/metrics.ts";
+import { Metrics, type MetricSources } from "./telemetry/metrics.ts";
 import { Tracing } from "./telemetry/tracing.ts";
 
 /** Objects that an engine consists of. */
@@ -111,7 +111,7 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const admission = new Admission(registry, bounds, executor, broker);
   log(events, logger);
   const { capabilities } = broker;
-  const sources = { scheduler: () => scheduler.stats(), executor: () => executor.stats(), accounts: broker.accounts };
+  const sources = sourcesOf({ scheduler, executor, broker }, () => durable);
   const metrics = new Metrics(events, sources, [...capabilities.keys(), FUNCTIONS, PROGRAM_TOOLS], options.registry);
   const explain: DetailOptions["explain"] = (tool, tenant, grants = broker.grants) =>
     explainTool(tool, tenant, { broker: { grants }, bounds, executor });
@@ -128,7 +128,7 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const asked = { ...parts, plugins: options.plugins, nextCallNumber, entropyKey, restore: () => programHost.is?.restore ?? null };
   const takesAll = options.calls?.resume !== false;
   const notified = resolveNotify(options.notify, process.env);
-  const durable = durableStage({ ...asked, takesAll, notified }, kept?.store ?? null, (...given) =>
+  const durable: DurableStage = durableStage({ ...asked, takesAll, notified }, kept?.store ?? null, (...given) =>
     pipeline.resume(...given),
   );
   const keeper = kept?.keeper ?? null;
@@ -163,6 +163,19 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
         pipeline.runProgram(callOf(program), readySource(program), given);
       return new ModelOutputs({ registry, broker, calls: history, runProgram });
     }),
+  };
+}
+
+/** `durable`: what is made later. */
+function sourcesOf(
+  { scheduler, executor, broker }: Pick<Assembly, "scheduler" | "executor" | "broker">,
+  durable: () => DurableStage,
+): MetricSources {
+  return {
+    scheduler: () => scheduler.stats(),
+    executor: () => executor.stats(),
+    accounts: broker.accounts,
+    oldestApprovalMs: () => durable().oldestApprovalMs(),
   };
 }
 

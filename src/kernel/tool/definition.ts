@@ -221,6 +221,21 @@ const CAPABILITIES = {
   },
 };
 
+/** The JSON Schema of a `ToolUndo`. */
+export const UNDO = {
+  type: "object",
+  properties: {
+    tool: { type: "string", pattern: "^[A-Za-z0-9_.-]{1,128}$" },
+    arguments: {
+      type: "object",
+      maxProperties: 64,
+      additionalProperties: { type: "string", pattern: "^/(?:input|output)(?:/.{0,500})?$" },
+    },
+  },
+  required: ["tool", "arguments"],
+  additionalProperties: false,
+} satisfies JsonSchema;
+
 /** The JSON Schema of a definition. */
 export const DEFINITION = {
   type: "object",
@@ -262,19 +277,7 @@ export const DEFINITION = {
         },
       ],
     },
-    undo: {
-      type: "object",
-      properties: {
-        tool: { type: "string", pattern: "^[A-Za-z0-9_.-]{1,128}$" },
-        arguments: {
-          type: "object",
-          maxProperties: 64,
-          additionalProperties: { type: "string", pattern: "^/(?:input|output)(?:/.{0,500})?$" },
-        },
-      },
-      required: ["tool", "arguments"],
-      additionalProperties: false,
-    },
+    undo: UNDO,
     outputChars: { type: "integer", minimum: 1 },
     timeoutArgument: { type: "string", minLength: 1, maxLength: 128 },
     examples: {

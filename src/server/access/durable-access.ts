@@ -6,6 +6,7 @@ import type {
   DurableOfWhom,
   EndWait,
   UndoReport,
+  UndoWait,
 } from "../../kernel/engine/durable/durable-calls.ts";
 import type { Decision, DurableCall } from "../../kernel/store/calls/durable/durable-call.ts";
 import type { DurablePage } from "../../kernel/store/calls/durable/durable-step.ts";
@@ -63,7 +64,7 @@ export class CallerDurableCalls {
   }
 
   /** Needs the role `execute`. */
-  undo(id: string, wait: EndWait): Promise<UndoReport | undefined> {
+  undo(id: string, wait: UndoWait): Promise<UndoReport | undefined> {
     return this.#calls.undo(id, this.#decider, wait);
   }
 

@@ -2,7 +2,7 @@
 import { parseWithDigits } from "../../kernel/base/exact-json.ts";
 import type { CapabilityEvent } from "../../kernel/broker/capability-event.ts";
 import type { LogLine, Progress, ToolCall, ToolFailure, ToolResult } from "../../kernel/base/result.ts";
-import type { EndWait, UndoReport } from "../../kernel/engine/durable/durable-calls.ts";
+import type { EndWait, UndoReport, UndoWait } from "../../kernel/engine/durable/durable-calls.ts";
 import type { ExecuteOptions } from "../../kernel/engine/execute-options.ts";
 import type { Executes, ToolFunction, ToolsOf } from "../../kernel/engine/typed-engine.ts";
 import type { CallReplay } from "../../kernel/engine/replay/call-replays.ts";
@@ -85,9 +85,10 @@ export interface ClientCalls {
   cancel(id: string, reason?: string): Promise<SignalledCall | undefined>;
   /**
    * Undoes the tool calls of a call that has ended, each once, however often it is asked for. Resolves with the report so
-   * far, after `waitMs`, by default 25,000. `undefined` if the key may see no such call.
+   * far, after `waitMs`, by default 25,000. `again`: what has failed is tried again. `undefined` if the key may see no such
+   * call.
    */
-  undo(id: string, options?: Pick<EndWait, "waitMs">): Promise<UndoReport | undefined>;
+  undo(id: string, options?: Pick<UndoWait, "waitMs" | "again">): Promise<UndoReport | undefined>;
   /**
    * The result of a call that has paused, for the key that made it: `paused` while it waits. `waitMs`: how long to wait for
    * its end, at most 25,000. `undefined` if the key may see no such call.
@@ -262,7 +263,8 @@ function callsOf(send: Send): ClientCalls {
     decide: (id, decisions) => kept(at(id, "/decisions"), decisions),
     signal: (id, name, payload = null) => kept(at(id, `/signals/${encodeURIComponent(name)}`), payload),
     cancel: (id, reason) => kept(at(id, "/cancel"), reason === undefined ? {} : { reason }),
-    undo: (id, { waitMs = 25_000 } = {}) => kept(at(id, `/undo?wait=${Math.ceil(waitMs / 1_000)}`), {}),
+    undo: (id, { waitMs = 25_000, again = false } = {}) =>
+      kept(at(id, `/undo?wait=${Math.ceil(waitMs / 1_000)}${again ? "&again=true" : ""}`), {}),
     result: async (id, { waitMs = 0, signal } = {}) => {
       const query = waitMs > 0 ? `?wait=${Math.ceil(waitMs / 1_000)}` : "";
       const call = await kept<DurableCall>(at(id, query), undefined, signal);

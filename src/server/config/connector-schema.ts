@@ -70,6 +70,10 @@ export const CONNECTOR = {
     rateLimit: { ...section({ calls: COUNT, perMs: DURATION }), required: ["calls", "perMs"] },
     concurrency: COUNT,
     timeoutMs: COUNT,
+    undo: {
+      type: "object",
+      additionalProperties: { ...section({ tool: PATH, arguments: TEXTS_BY_NAME }), required: ["tool", "arguments"] },
+    },
     trustAnnotations: { type: "boolean" },
     descriptions: { enum: ["none"] },
     private: { type: "boolean" },

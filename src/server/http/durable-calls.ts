@@ -86,11 +86,13 @@ export function addDurableCalls(app: FastifyInstance, { gate, onDrain }: Surface
   refuseOthers(app, CANCEL, ["POST"]);
 
   const undo = { config: { role: "execute", api: UNDO_CALL } } as const;
-  app.post<{ Params: { id: string }; Querystring: { wait?: unknown } }>(UNDO, undo, (request, reply) =>
+  app.post<{ Params: { id: string }; Querystring: { wait?: unknown; again?: unknown } }>(UNDO, undo, (request, reply) =>
     answer(reply, async () => {
       const waitMs = request.query.wait === undefined ? WAIT_MAX_MS : waitOf(request.query);
-      const signal = endOf(request.raw, reply.raw);
-      return found(await of(request, (calls, id) => calls.undo(id, { waitMs, signal })), reportAnswer);
+      const { again = "false" } = request.query;
+      if (again !== "true" && again !== "false") throw new RangeError("again is true or false");
+      const wait = { waitMs, signal: endOf(request.raw, reply.raw), again: again === "true" };
+      return found(await of(request, (calls, id) => calls.undo(id, wait)), reportAnswer);
     }),
   );
   refuseOthers(app, UNDO, ["POST"]);

@@ -74,9 +74,15 @@ let engine: Engine;
 let server: Server;
 let guarded: Server;
 let effects: unknown[] = [];
+/** Whether effects fail. */
+let isShut = false;
 
 beforeAll(async () => {
-  const ledger = defineCapability({ name: "ledger", methods: { add: { handler: (args) => void effects.push(args) } } });
+  const add = (args: unknown): void => {
+    if (isShut) throw new Error("the ledger is shut");
+    effects.push(args);
+  };
+  const ledger = defineCapability({ name: "ledger", methods: { add: { handler: add } } });
   engine = await createEngine({
     workers: 1,
     executor: "threads",
@@ -419,6 +425,24 @@ test("a call that has ended is undone once somebody confirms it, and each effect
   expect(effects).toEqual([{ order: "out" }]);
   await page.getByRole("link", { name: "The call that undoes it" }).click();
   await page.getByRole("heading", { name: `${durableId}.undo` }).waitFor();
+});
+
+test("what could not be undone is tried again once somebody confirms that", async () => {
+  const { metadata } = await engine.execute({ name: "enter-all", arguments: {} }, { durable: true });
+  const { durableId = "" } = metadata;
+  effects = [];
+  isShut = true;
+  await using visited = await visit(browser, at(durableId));
+  const { page } = visited;
+  await press(page, "Undo its tool calls");
+  await press(page, "Confirm");
+  await part(page, "Undo").getByText("failed", { exact: true }).waitFor();
+  isShut = false;
+  await press(page, "Try the failed ones again");
+  await press(page, "Confirm");
+  await part(page, "Undo").getByText("undone", { exact: true }).waitFor();
+  expect(effects).toEqual([{ order: "out" }]);
+  expect(await page.getByRole("button", { name: "Try the failed ones again" }).count()).toBe(0);
 });
 
 describe("a key", () => {

@@ -28,7 +28,7 @@ beforeAll(async () => {
     workers: 1,
     executor: "threads",
     policy: {
-      rules: [{ allow: { pause: true, kv: true, tools: ["book"] } }],
+      rules: [{ allow: { pause: true, kv: true, tools: ["book", "rent"] } }],
       approvals: [{ tools: ["pay"], self: true }],
     },
   });
@@ -378,6 +378,21 @@ describe("POST /v1/calls/{id}/undo", () => {
     expect((await send("stranger", `calls/${id}/undo`, {})).status).toBe(404);
     expect((await send("caller", `calls/${id}.undo/undo`, {})).status).toBe(409);
     expect((await send("caller", `calls/${id}/undo?wait=60`, {})).status).toBe(400);
+  });
+
+  test("is tried again with `again`, where its tool has failed", async () => {
+    const undo = { tool: "give_back", arguments: {} };
+    await engine.register({ name: "rent", description: "Rents.", source: "export default () => 1;", undo });
+    const source = "export default (_, { host }) => host.tools.call('rent', {});";
+    await engine.register({ name: "ride", description: "Rents.", source, capabilities: { tools: ["rent"] } });
+    const { body } = await send("caller", "execute", { name: "ride", arguments: {}, options: { durable: true } });
+    const { durableId: id } = body["metadata"] as { readonly durableId: string };
+    expect((await client("caller").calls.undo(id))?.effects).toMatchObject([{ tool: "rent", outcome: "failed" }]);
+    await engine.register({ name: "give_back", description: "Gives back.", source: "export default () => 1;" });
+    expect((await client("caller").calls.undo(id))?.effects).toMatchObject([{ outcome: "failed" }]);
+    const again = await client("caller").calls.undo(id, { again: true });
+    expect(again).toMatchObject({ id: `${id}.undo.2`, effects: [{ tool: "rent", outcome: "undone" }] });
+    expect((await send("caller", `calls/${id}/undo?again=yes`, {})).status).toBe(400);
   });
 
   test("happens by itself where the call asked for it and has failed", async () => {

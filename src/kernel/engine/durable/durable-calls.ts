@@ -45,6 +45,15 @@ export interface EndWait {
   readonly signal?: AbortSignal;
 }
 
+/** How long to wait for an undoing, and whether to try again. */
+export interface UndoWait extends EndWait {
+  /**
+   * Whether effects whose undoing has failed are tried again, and only these, where the last try has ended. It may be done
+   * four times. Default: false.
+   */
+  readonly again?: boolean;
+}
+
 /**
  * What became of an effect of a call that was undone. `undone`: its tool's `undo` has ended without an error; `failed`: with
  * one; `no_undo`: its tool has none; `irreversible`: the call did it itself, as by a request of `fetch`; `in_doubt`: nobody
@@ -63,7 +72,7 @@ export interface UndoneEffect {
 
 /** A call's undoing. It is a call of its own, and may wait, too. */
 export interface UndoReport {
-  /** The id of the call that undoes: that of the other with `.undo`. */
+  /** The id of the call that undoes: that of the other with `.undo`, of a second try with `.undo.2`. */
   readonly id: string;
   readonly state: CallState;
   /** Each effect, the last one first; `null` where the undoing has not ended, or has failed as a whole. */
@@ -109,9 +118,9 @@ export interface DurableCalls {
    * Undoes the calls of tools that a call has made, the last one first, each once, however often it is asked for. Their
    * tools say how, in `undo`: it is a second act, not a rollback. A call that undoes passes the policy and its approvals as
    * other calls do. Resolves with the report so far, after `waitMs`. `undefined` if there is no such call. Rejects with a
-   * `DecisionConflict` where the call has not ended or has called no tools.
+   * `DecisionConflict` where the call has not ended or has called no tools, or was tried too often.
    */
-  undo(id: string, by?: Decider, options?: EndWait): Promise<UndoReport | undefined>;
+  undo(id: string, by?: Decider, options?: UndoWait): Promise<UndoReport | undefined>;
   /** The decision that a link offers. `undefined` if there is no such link. Rejects as `decide` does. */
   byLink(token: string): Promise<LinkedCall | undefined>;
 }

@@ -18,6 +18,7 @@ import {
   type DurableOfWhom,
   type EndWait,
   type UndoReport,
+  type UndoWait,
   type LinkedCall,
   WAIT_MAX_MS,
 } from "./durable-calls.ts";
@@ -62,6 +63,12 @@ export class DurableStage implements DurableCalls, ChildWaits {
 
   /** Takes a step in the store of calls that wait. */
   readonly take: TakeDurable = async (step) => (await this.#loaded.get()).take(step);
+
+  /** Since when the oldest approval is open that nobody has decided; `null` where none is. */
+  async oldestApprovalMs(): Promise<number | null> {
+    const loaded = await this.#loaded.made?.catch(() => null);
+    return loaded?.resumer.oldestApprovalMs ?? null;
+  }
 
   /** Whether a call may have to be stored before it begins: without a look at its arguments. */
   mayNeedStore({ tool, tenant, options }: Pick<EngineCall, "tool" | "tenant" | "options">): boolean {
@@ -138,7 +145,7 @@ export class DurableStage implements DurableCalls, ChildWaits {
     return (await this.#calls()).cancel(id, reason, by);
   }
 
-  async undo(id: string, by?: Decider, options?: EndWait): Promise<UndoReport | undefined> {
+  async undo(id: string, by?: Decider, options?: UndoWait): Promise<UndoReport | undefined> {
     return (await this.#calls()).undo(id, by, options);
   }
 

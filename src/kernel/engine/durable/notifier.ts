@@ -20,11 +20,22 @@ interface NotifierParts {
   readonly take: TakeDurable;
   readonly targets: readonly ResolvedTarget[];
   readonly events: Pick<Events, "emit">;
+  /** A clock in place of that of the process. */
+  readonly clock?: NotifierClock;
 }
+
+interface NotifierClock {
+  nowMs(): number;
+  /** Aborts after a time. */
+  deadline(ms: number): AbortSignal;
+}
+
+const CLOCK: NotifierClock = { nowMs: () => Date.now(), deadline: (ms) => AbortSignal.timeout(ms) };
 
 /** Delivers the notes of calls to their targets, at least once. */
 export class Notifier {
   readonly #parts: NotifierParts;
+  readonly #clock: NotifierClock;
   readonly #closing = new AbortController();
   readonly #running = new Map<Promise<void>, string>();
   /** Targets whose last delivery has failed. */
@@ -37,6 +48,7 @@ export class Notifier {
 
   constructor(parts: NotifierParts) {
     this.#parts = parts;
+    this.#clock = parts.clock ?? CLOCK;
   }
 
   /** Something may have to be told. */
@@ -62,7 +74,7 @@ export class Notifier {
 
   /** Time until the next look. */
   #pauseMs(): number {
-    const dueMs = Math.max(LOOK_LEAST_MS, (this.#dueMs ?? Infinity) - Date.now());
+    const dueMs = Math.max(LOOK_LEAST_MS, (this.#dueMs ?? Infinity) - this.#clock.nowMs());
     // A delivery that ends looks again.
     const isFull = this.#running.size >= AT_ONCE;
     return isFull ? LOOK_MS : Math.min(dueMs, LOOK_MS);
@@ -76,7 +88,7 @@ export class Notifier {
       return { id, events: wanted, most };
     });
     const most = AT_ONCE - busy.length;
-    const answer = await take({ kind: "notes", targets: asked, most, nowMs: Date.now() });
+    const answer = await take({ kind: "notes", targets: asked, most, nowMs: this.#clock.nowMs() });
     if (answer.kind !== "notes") return;
     this.#dueMs = answer.dueMs;
     if (answer.dropped > 0) events.emit("call:notify", { outcome: "dropped", count: answer.dropped });
@@ -96,7 +108,7 @@ export class Notifier {
   async #deliver(note: CallNote, target: ResolvedTarget): Promise<void> {
     const { take, events } = this.#parts;
     const reason = await this.#send(note, target);
-    const nowMs = Date.now();
+    const nowMs = this.#clock.nowMs();
     if (this.#closing.signal.aborted && reason !== null) {
       await take({ kind: "told", n: note.n, dueMs: nowMs });
       return;
@@ -114,14 +126,14 @@ export class Notifier {
 
   /** Why a note is not delivered; `null` where it is. */
   async #send(note: CallNote, target: ResolvedTarget): Promise<string | null> {
-    const nowMs = Date.now();
+    const nowMs = this.#clock.nowMs();
     const { body, headers } = notificationOf(
       note,
       target,
       (wait) => linkOf(target, note.call, wait, note.madeMs),
       nowMs,
     );
-    const deadline = AbortSignal.timeout(DELIVERY_MS);
+    const deadline = this.#clock.deadline(DELIVERY_MS);
     try {
       const response = await fetch(target.url, {
         method: "POST",

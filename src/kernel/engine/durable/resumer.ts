@@ -76,6 +76,7 @@ export class Resumer {
   #started = 0;
   /** When the clock next settles what a call waits for; `null` where none waits. */
   #wakeMs: number | null = null;
+  #oldestApprovalMs: number | null = null;
   /** Ids of calls that this engine has stored, where it takes up no others. */
   readonly #own = new Set<string>();
   /** When the tool of a call was first missed. */
@@ -83,6 +84,11 @@ export class Resumer {
 
   constructor(parts: ResumerParts) {
     this.#parts = parts;
+  }
+
+  /** Since when the oldest approval was open at the last look; `null` where none was. */
+  get oldestApprovalMs(): number | null {
+    return this.#oldestApprovalMs;
   }
 
   /** Something may be ready. */
@@ -146,6 +152,7 @@ export class Resumer {
     const due = await take({ kind: "due", most, nowMs });
     if (due.kind !== "ready") return;
     this.#wakeMs = due.wakeMs;
+    this.#oldestApprovalMs = due.oldestApprovalMs;
     for (const call of due.lost) this.#tellLost(call);
     for (const id of due.ids) {
       if ((this.#missed.get(id)?.nextMs ?? 0) > nowMs || this.#running.size >= AT_ONCE) continue;

@@ -14,7 +14,6 @@ import {
   type KeptCall,
 } from "../../store/calls/durable/durable-call.ts";
 import type { DurableAnswer, DurablePage, MadeDecision, TakeDurable } from "../../store/calls/durable/durable-step.ts";
-import { undoId } from "../../store/calls/durable/undone-calls.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
 import { writeArguments } from "../call/arguments.ts";
 import type { CancelEvent } from "../telemetry/durable-events.ts";
@@ -29,13 +28,13 @@ import {
   type DurableOfWhom,
   type EndWait,
   type LinkedCall,
-  type UndoneEffect,
   type UndoReport,
+  type UndoWait,
   WAIT_MAX_MS,
 } from "./durable-calls.ts";
 import { type LinkedWait, linkObstacle, readToken } from "./decision-links.ts";
 import type { ResolvedTarget } from "./notify-options.ts";
-import { TOOL_CALLS } from "./undo.ts";
+import { effectsOf, TOOL_CALLS } from "./undo.ts";
 
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 200;
@@ -196,19 +195,29 @@ export class StoredDurableCalls implements DurableCalls {
     return cancelled;
   }
 
-  async undo(id: string, by: Decider = ANYBODY, options?: EndWait): Promise<UndoReport | undefined> {
+  async undo(
+    id: string,
+    by: Decider = ANYBODY,
+    { again = false, ...options }: UndoWait = {},
+  ): Promise<UndoReport | undefined> {
     if ((await this.get(id, by)) === undefined) return undefined;
-    this.#parts.onMade(undoId(id));
-    const undo = this.#callOf(
-      await this.#parts.take({ kind: "undo", id, tenant: by.tenant ?? null, nowMs: Date.now() }),
-    );
+    let undo = await this.#undoing(id, by, null);
+    const hasFailed = effectsOf(undo?.result)?.some(({ outcome }) => outcome === "failed") === true;
+    if (again && undo !== undefined && hasFailed) undo = await this.#undoing(id, by, undo.id);
     if (undo === undefined) return undefined;
     this.#parts.events.emit("call:undo", { ...eventOf(undo, by), id });
     const result = await this.result(undo.id, by, { waitMs: WAIT_MAX_MS, ...options });
     const { state } = (await this.get(undo.id, by)) ?? undo;
-    const effects = result?.success === true ? (result.output as readonly UndoneEffect[]) : null;
     const error = result?.error ?? null;
-    return { id: undo.id, state, effects, error: error?.code === "paused" ? null : error };
+    return { id: undo.id, state, effects: effectsOf(result), error: error?.code === "paused" ? null : error };
+  }
+
+  /** The last call that undoes another, or after it the next one. */
+  async #undoing(id: string, by: Decider, after: string | null): Promise<DurableCall | undefined> {
+    const step = { kind: "undo", id, tenant: by.tenant ?? null, after, nowMs: Date.now() } as const;
+    const answer = await this.#parts.take(step);
+    if (answer.kind === "done" && answer.call !== null) this.#parts.onMade(answer.call.id);
+    return this.#callOf(answer);
   }
 
   async byLink(token: string): Promise<LinkedCall | undefined> {

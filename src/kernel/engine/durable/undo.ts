@@ -1,9 +1,10 @@
-import { toolError } from "../../base/errors.ts";
-import { refusedCall, success, type ToolResult } from "../../base/result.ts";
+import { StoreError, toolError } from "../../base/errors.ts";
+import { readResult, refusedCall, success, type ToolResult } from "../../base/result.ts";
 import { PROGRAM_METHODS, PROGRAM_TOOLS } from "../../broker/capabilities/program-tools.ts";
 import type { Capability } from "../../broker/capabilities/capability.ts";
 import type { ClaimedCall } from "../../store/calls/durable/durable-call.ts";
 import type { PastAsk, TakeDurable } from "../../store/calls/durable/durable-step.ts";
+import { earlierTry } from "../../store/calls/durable/undone-calls.ts";
 import type { ToolUndo } from "../../tool/definition.ts";
 import { WITH_DIGITS } from "../../tool/program/runner.ts";
 import type { Programs } from "../../tool/program/programs.ts";
@@ -74,11 +75,11 @@ export interface Undoing {
 /** Makes what undoes the call of an id. What was planned in an earlier run is in `runs`. Rejects with a `StoreError`. */
 export async function undoing(
   id: string,
-  { tenant }: Pick<ClaimedCall, "tenant">,
+  call: Pick<ClaimedCall, "id" | "tenant">,
   { program }: DurableRuns,
   parts: UndoParts,
 ): Promise<Undoing> {
-  const plan = program?.state ?? (await planOf(id, tenant, parts));
+  const plan = program?.state ?? (await planOf(id, call, parts));
   const { tools, effects } = JSON.parse(plan) as Plan;
   const allowed = new Set(tools);
   const tool = parts.programs.toolFor(
@@ -110,12 +111,38 @@ interface Plan {
   readonly effects: readonly string[];
 }
 
-async function planOf(id: string, tenant: string, parts: UndoParts): Promise<string> {
-  const answer = await parts.take({ kind: "effects", id, toolCalls: TOOL_CALLS });
+async function planOf(
+  undone: string,
+  { id, tenant }: Pick<ClaimedCall, "id" | "tenant">,
+  parts: UndoParts,
+): Promise<string> {
+  const earlier = await reportOf(earlierTry(id), parts.take);
+  const answer = await parts.take({ kind: "effects", id: undone, toolCalls: TOOL_CALLS });
   const past = answer.kind === "effects" ? answer.effects : [];
-  const planned = past.flatMap((ask) => effectOf(ask, tenant, parts) ?? []);
+  const planned = past.flatMap((ask): PlannedEffect | readonly [] => {
+    if (earlier === null) return effectOf(ask, tenant, parts) ?? [];
+    const reported = earlier.get(ask.step);
+    if (reported === undefined) return [];
+    if (reported.outcome !== "failed") return { text: JSON.stringify(reported), undo: null };
+    return effectOf(ask, tenant, parts) ?? [];
+  });
   const tools = planned.flatMap(({ undo }) => (undo === null ? [] : [undo.tool]));
   return JSON.stringify({ tools, effects: planned.map(({ text }) => text) } satisfies Plan);
+}
+
+/** What a try has reported, by the steps of effects; `null` for no try. Rejects with a `StoreError`. */
+async function reportOf(id: string | null, take: TakeDurable): Promise<ReadonlyMap<number, UndoneEffect> | null> {
+  if (id === null) return null;
+  const answer = await take({ kind: "get", id, tenant: null });
+  const text = answer.kind === "call" ? answer.call.result : null;
+  const effects = text === null ? null : effectsOf(readResult(text));
+  if (effects === null) throw new StoreError("the report of the earlier try is not there any more");
+  return new Map(effects.map((effect) => [effect.step, effect]));
+}
+
+/** The report of a call that undoes, by its result; `null` where it has none. */
+export function effectsOf(result: ToolResult | null | undefined): readonly UndoneEffect[] | null {
+  return result?.success === true ? (result.output as readonly UndoneEffect[]) : null;
 }
 
 interface PlannedEffect {

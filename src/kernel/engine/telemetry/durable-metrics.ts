@@ -1,9 +1,17 @@
-import { Counter, type Registry } from "../../base/prometheus.ts";
+import type { Gauge as GaugeType } from "prom-client";
+import { Counter, Gauge, type Registry } from "../../base/prometheus.ts";
 import { NOTIFY_OUTCOMES } from "./durable-events.ts";
 import type { Events } from "./events.ts";
 
-/** Registers metrics of calls that wait. Outcomes are `resumed` and error codes. */
-export function registerDurableMetrics(registry: Registry, events: Events): void {
+/**
+ * Registers metrics of calls that wait. Outcomes are `resumed` and error codes. `oldestApprovalMs`: since when the oldest
+ * approval is open; `null` where none is.
+ */
+export function registerDurableMetrics(
+  registry: Registry,
+  events: Events,
+  oldestApprovalMs: () => Promise<number | null>,
+): void {
   const registers = [registry];
   const pauses = new Counter({
     name: "glovebox_call_pauses_total",
@@ -33,6 +41,15 @@ export function registerDurableMetrics(registry: Registry, events: Events): void
     help: "Notifications of calls that wait, by outcome: delivered, failed, given_up, dropped.",
     labelNames: ["outcome"],
     registers,
+  });
+  const oldest: GaugeType = new Gauge({
+    name: "glovebox_calls_oldest_approval_seconds",
+    help: "Age of the oldest approval that nobody has decided, in seconds; 0 where none is open.",
+    registers,
+    collect: async () => {
+      const openedMs = await oldestApprovalMs();
+      oldest.set(openedMs === null ? 0 : Math.max(0, Date.now() - openedMs) / 1e3);
+    },
   });
   for (const outcome of NOTIFY_OUTCOMES) notifications.inc({ outcome }, 0);
   events.on("call:notify", ({ outcome, count }) => notifications.inc({ outcome }, count));

@@ -25,6 +25,8 @@ export interface MetricSources {
   scheduler(): SchedulerStats;
   executor(): ExecutorStats;
   readonly accounts: TenantAccounts;
+  /** Since when the oldest approval is open; `null` where none is. */
+  oldestApprovalMs(): Promise<number | null>;
 }
 
 /** Totals of one tool's calls. Counts wait here for the next scrape. */
@@ -137,7 +139,7 @@ export class Metrics {
     const { registry } = this;
     registerHostMetrics(registry, sources.accounts);
     registerConnectorMetrics(registry, events);
-    registerDurableMetrics(registry, events);
+    registerDurableMetrics(registry, events, () => sources.oldestApprovalMs());
     registerGauges(registry, sources, (tool) => this.#label(tool));
     if (sources.executor().fleet !== undefined) {
       registerFleetMetrics(registry, events, () => sources.executor().fleet);

@@ -188,13 +188,17 @@ export const UNDO_CALL: RouteDescription = {
   description:
     "Tools say by their `undo` how. It is a second act, not a rollback: others have seen the first. Asked again, it answers with the same report.",
   params: ID,
-  query: { wait: "Seconds to wait for the end, 0 to 25. Default 25." },
+  query: {
+    wait: "Seconds to wait for the end, 0 to 25. Default 25.",
+    again:
+      "`true`: effects whose undoing has failed are tried again, and only these, up to four times. Default `false`.",
+  },
   answers: {
     200: json("It has ended.", UNDO_REPORT),
     202: json("It goes on, or waits: ask again.", UNDO_REPORT),
-    ...refusals({ 400: "`wait` is wrong." }),
+    ...refusals({ 400: "`wait` or `again` is wrong." }),
     404: MISSING,
-    409: problemJson("The call has not ended, or has called no tools.", CONFLICT),
+    409: problemJson("The call has not ended, has called no tools, or was tried too often.", CONFLICT),
     503: UNREADABLE,
   },
 };

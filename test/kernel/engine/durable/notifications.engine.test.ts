@@ -170,3 +170,20 @@ test.each([
   expect(String(error)).toContain(words);
   expect(String(error)).not.toContain("pass@");
 });
+
+test("the age of the oldest approval is a metric, and 0 once it is decided", async () => {
+  await using engine = await engineFor([]);
+  const age = async (): Promise<number> =>
+    Number(/^glovebox_calls_oldest_approval_seconds (\S+)$/m.exec(await engine.metrics())?.[1]);
+  expect(await age()).toBe(0);
+  await engine.execute({ name: "refund", arguments: {} });
+  await expect.poll(age, POLL).toBeGreaterThan(0);
+  const [call] = (await engine.calls.durable.list({ state: "paused" })).calls;
+  const openMs = (): number => Date.now() - Date.parse(call?.waits[0]?.openedAt ?? "");
+  const leastMs = openMs();
+  const ageMs = Math.round(1_000 * (await age()));
+  expect(ageMs).toBeGreaterThanOrEqual(leastMs);
+  expect(ageMs).toBeLessThanOrEqual(openMs());
+  await approveAll(engine, call?.id ?? "");
+  await expect.poll(age, POLL).toBe(0);
+});

@@ -25,7 +25,8 @@ const UNDOES: ClaimedCall = {
 test("a call that undoes is released, and not held, where the store cannot say what the other has done", async () => {
   const released = Promise.withResolvers<DurableStep>();
   const answerOf = (step: DurableStep): DurableAnswer => {
-    if (step.kind === "due") return { kind: "ready", ids: ["c_1.undo"], wakeMs: null, lost: [] };
+    if (step.kind === "due")
+      return { kind: "ready", ids: ["c_1.undo"], wakeMs: null, lost: [], oldestApprovalMs: null };
     if (step.kind === "claim") return { kind: "claimed", call: UNDOES };
     if (step.kind === "release") released.resolve(step);
     return { kind: "done", call: null };

@@ -101,6 +101,7 @@ export const DURABLE_SQL = `
     settled TEXT,
     PRIMARY KEY (call, step, kind)
   ) STRICT, WITHOUT ROWID;
+  CREATE INDEX durable_approval ON durable_wait (opened_ms) WHERE kind = 'approval' AND state = 'open';
   ${NOTES_SQL}
   ${SNIPPETS_SQL}
 `;

@@ -71,8 +71,11 @@ export type DurableStep =
     } & StepOfCall)
   /** Ends a call that is not running, and the calls that it has made, with `cancelled` and this message. */
   | ({ readonly kind: "cancel"; readonly message: string } & StepOfCall)
-  /** Makes the call that undoes the tool calls of one that has ended, once: it is ready to run. */
-  | ({ readonly kind: "undo" } & StepOfCall)
+  /**
+   * Makes the call that undoes the tool calls of one that has ended, once: it is ready to run. `after`: the id of the last
+   * try, which has ended and is followed by another; `null`: it is followed by none. Answers with the last try.
+   */
+  | ({ readonly kind: "undo"; readonly after: string | null } & StepOfCall)
   /** Stores a snippet in the place of one of the same name. `revision`: a text of its own. */
   | { readonly kind: "save"; readonly snippet: StoredSnippet; readonly revision: string }
   | { readonly kind: "drop"; readonly tenant: string; readonly name: string; readonly revision: string }
@@ -178,12 +181,16 @@ export type DurableAnswer =
   | { readonly kind: "full"; readonly bound: string }
   | { readonly kind: "claimed"; readonly call: ClaimedCall }
   | { readonly kind: "effects"; readonly effects: readonly PastAsk[] }
-  /** `due`: calls that are ready, when the next wait is due, and calls whose runs were lost, as they are now. */
+  /**
+   * `due`: calls that are ready, when the next wait is due, calls whose runs were lost, as they are now, and since when the
+   * oldest approval is open; `null` for none.
+   */
   | {
       readonly kind: "ready";
       readonly ids: readonly string[];
       readonly wakeMs: number | null;
       readonly lost: readonly KeptCall[];
+      readonly oldestApprovalMs: number | null;
     }
   | { readonly kind: "snippets"; readonly revision: string; readonly snippets: readonly StoredSnippet[] | null }
   /** `decide`, `signal`, `cancel`: why it cannot be done, in words, with the call as it is now. */

@@ -19,7 +19,7 @@ import { type DurableAnswer, type DurableStep, LASTING, READING } from "./durabl
 import { LostRuns } from "./lost-runs.ts";
 import { SnippetTables } from "./snippet-tables.ts";
 import type { DurableWaits } from "./durable-waits.ts";
-import { MAY_UNDO, UndoneCalls, undoId } from "./undone-calls.ts";
+import { MAY_UNDO, UndoneCalls } from "./undone-calls.ts";
 
 /** Rows that one step looks at, at most. */
 const SETTLED_MAX = 256;
@@ -266,11 +266,12 @@ export class DurableTables {
     return { kind: "done", call: null };
   }
 
-  #undo({ id, tenant, nowMs }: Of<"undo">): DurableAnswer {
+  #undo({ id, tenant, after, nowMs }: Of<"undo">): DurableAnswer {
     const row = this.#rows.find(id, tenant);
     if (row === undefined) return { kind: "missing" };
-    const message = this.#undoing.begin(row, nowMs);
-    return message === null ? this.#done(undoId(id)) : { kind: "conflict", message, call: this.#rows.callOf(row) };
+    const message = this.#undoing.begin(row, nowMs, after);
+    const last = this.#undoing.last(id)?.id ?? "";
+    return message === null ? this.#done(last) : { kind: "conflict", message, call: this.#rows.callOf(row) };
   }
 
   /** Ends a call and the calls that it has made, and tells the one that has made it. */
@@ -279,7 +280,7 @@ export class DurableTables {
     const sql = `UPDATE durable SET state = 'ended', holder = NULL, wake_ms = NULL, updated_ms = ?, ends_ms = ?, result = ?,
       runs = '', plan = '', record = iif(${MAY_UNDO}, record, ''), journal = iif(${MAY_UNDO}, journal, '') WHERE n = ?`;
     this.#rows.sql(sql).run(nowMs, nowMs + this.#room.keepMs, result, row.n);
-    if (isFailed && row.undoes === 1) this.#undoing.begin({ ...row, state: "ended" }, nowMs);
+    if (isFailed && row.undoes === 1) this.#undoing.begin({ ...row, state: "ended" }, nowMs, null);
     this.#waits.voidOpen(row.n, nowMs);
     this.#rows.sql("DELETE FROM durable_signal WHERE call = ?").run(row.n);
     this.#lostRuns.forget(row.n);
@@ -341,7 +342,8 @@ export class DurableTables {
     for (const { id } of due.all(nowMs, SETTLED_MAX) as unknown as readonly Pick<DurableRow, "id">[])
       this.#tick(id, nowMs);
     const lost = this.#recoverLost(nowMs);
-    return { kind: "ready", ids: this.#rows.ready(most), wakeMs: this.#rows.wakeMs(), lost };
+    const ids = this.#rows.ready(most);
+    return { kind: "ready", ids, wakeMs: this.#rows.wakeMs(), lost, oldestApprovalMs: this.#waits.oldestApprovalMs() };
   }
 
   /** Settles what the clock settles of a call, and ends one that has waited too long. */

@@ -78,6 +78,12 @@ export class DurableWaits {
     });
   }
 
+  /** Since when the oldest approval of all calls is open; `null` where none is. */
+  oldestApprovalMs(): number | null {
+    const sql = "SELECT min(opened_ms) AS oldestMs FROM durable_wait WHERE kind = 'approval' AND state = 'open'";
+    return (this.#sql(sql).get() as { readonly oldestMs: number | null }).oldestMs;
+  }
+
   /** The waits of a run that are settled already. */
   settledAmong(call: number, given: readonly NewWait[]): readonly RunWait[] {
     const listed = new Map(given.map((one) => [one.step, one.wait]));

@@ -12,16 +12,24 @@ const EXPIRES_MS = 7 * 24 * 60 * 60 * 1_000;
 /** What is told of the arguments of a capability call that cannot be undone, in characters. */
 const ARGS_CHARS = 2_000;
 const NO_JOURNAL = JSON.stringify({ asks: [], answers: [] } satisfies RecordedJournal);
-const SUFFIX = ".undo";
+const TRY = /^(.*)\.undo(?:\.(\d))?$/s;
+/** Calls that undo the same one: each after the first tries again what the one before could not undo. */
+export const UNDO_TRIES_MAX = 5;
 
-/** The id of the call that undoes another. */
-export function undoId(id: string): string {
-  return id + SUFFIX;
+/** The id of the call that undoes another, at its first try or a later one. */
+export function undoId(id: string, nth = 1): string {
+  return `${id}.undo${nth === 1 ? "" : `.${nth}`}`;
 }
 
 /** The id of the call that a call undoes; `null` for another call. */
 export function undoneId(id: string): string | null {
-  return id.endsWith(SUFFIX) ? id.slice(0, -SUFFIX.length) : null;
+  return TRY.exec(id)?.[1] ?? null;
+}
+
+/** The id of the try before one; `null` for the first. */
+export function earlierTry(id: string): string | null {
+  const [, undone = "", nth] = TRY.exec(id) ?? [];
+  return nth === undefined ? null : undoId(undone, Number(nth) - 1);
 }
 
 /** Calls that have ended, and calls that undo them. */
@@ -32,11 +40,26 @@ export class UndoneCalls {
     this.#rows = rows;
   }
 
-  /** Makes the call that undoes another, once. Returns why that is impossible, in words; `null` where it is there. */
-  begin({ n, id, state }: Pick<DurableRow, "n" | "id" | "state">, nowMs: number): string | null {
+  /** The last call that undoes another; `undefined` where none does. */
+  last(id: string): (DurableRow & { readonly nth: number }) | undefined {
+    for (let nth = UNDO_TRIES_MAX; nth > 0; nth--) {
+      const found = this.#rows.find(undoId(id, nth), null);
+      if (found !== undefined) return { ...found, nth };
+    }
+    return undefined;
+  }
+
+  /**
+   * Makes the call that undoes another, once. `after`: the last try, which another one follows. Returns why that is
+   * impossible, in words; `null` where it is there.
+   */
+  begin({ n, id, state }: Pick<DurableRow, "n" | "id" | "state">, nowMs: number, after: string | null): string | null {
     if (undoneId(id) !== null) return "a call that undoes another cannot be undone";
     if (state !== "ended") return "the call has not ended: cancel it first";
-    if (this.#rows.find(undoId(id), null) !== undefined) return null;
+    const last = this.last(id);
+    if (last !== undefined && (last.id !== after || last.state !== "ended")) return null;
+    const nth = (last?.nth ?? 0) + 1;
+    if (nth > UNDO_TRIES_MAX) return `it was tried ${UNDO_TRIES_MAX} times to undo the call`;
     const { journal } = this.#rows.sql("SELECT journal FROM durable WHERE n = ?").get(n) as {
       readonly journal: string;
     };
@@ -45,7 +68,7 @@ export class UndoneCalls {
       runs, plan, journal) SELECT ?, tenant, tool, call_id || ?, key, 'ready', 0, ?, ?, ?, record, '', '', ? FROM durable WHERE n = ?`;
     const { lastInsertRowid } = this.#rows
       .sql(sql)
-      .run(undoId(id), SUFFIX, nowMs, nowMs, nowMs + EXPIRES_MS, NO_JOURNAL, n);
+      .run(undoId(id, nth), undoId("", nth), nowMs, nowMs, nowMs + EXPIRES_MS, NO_JOURNAL, n);
     this.#rows.sql(WEIGH_SQL).run(lastInsertRowid);
     return null;
   }

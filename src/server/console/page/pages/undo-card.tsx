@@ -21,6 +21,8 @@ interface Report {
   readonly error: { readonly message: string } | null;
 }
 
+/** Ids of calls that undo another. */
+const UNDOES = /\.undo(?:\.\d)?$/;
 const HEADS = ["Step", "What", "Outcome", ""];
 const TONES: Readonly<Record<string, "good" | "bad">> = { undone: "good", failed: "bad", in_doubt: "bad" };
 
@@ -28,11 +30,11 @@ const TONES: Readonly<Record<string, "good" | "bad">> = { undone: "good", failed
 export function UndoCard({ call: { id, state } }: { call: DurableCall }) {
   const problem = useSignal("");
   const report = useSignal<Report | null>(null);
-  if (caller.value?.roles.includes("execute") === false || state !== "ended" || id.endsWith(".undo")) return null;
-  const undo = async (): Promise<void> => {
+  if (caller.value?.roles.includes("execute") === false || state !== "ended" || UNDOES.test(id)) return null;
+  const undo = async (again: boolean): Promise<void> => {
     problem.value = "";
     try {
-      report.value = (await postJson(pathTo`/v1/calls/${id}/undo`, {})) as Report;
+      report.value = (await postJson(`${pathTo`/v1/calls/${id}/undo`}?again=${again}`, {})) as Report;
       announce("The report is shown");
     } catch (error) {
       problem.value = messageOf(error);
@@ -44,8 +46,15 @@ export function UndoCard({ call: { id, state } }: { call: DurableCall }) {
       <Asked
         name="Undo its tool calls"
         question="Each is undone as its tool says, the last one first, once."
-        act={() => void undo()}
+        act={() => void undo(false)}
       />
+      {shown?.effects?.some(({ outcome }) => outcome === "failed") === true && (
+        <Asked
+          name="Try the failed ones again"
+          question="Only what could not be undone is tried again."
+          act={() => void undo(true)}
+        />
+      )}
       {shown !== null && (
         <>
           <Table

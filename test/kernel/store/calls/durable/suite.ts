@@ -88,7 +88,7 @@ export function stepsOf(place: Pick<DurablePlace, "take"> & Partial<DurablePlace
     },
     end: (id: string, leg: number, output = "1", isFailed = false) =>
       take({ kind: "end", id, leg, isFailed, result: resultOf(isFailed, output), nowMs }),
-    undo: (id: string) => take({ kind: "undo", id, tenant: null, nowMs }),
+    undo: (id: string, after: string | null = null) => take({ kind: "undo", id, tenant: null, after, nowMs }),
     effects: (id: string) => take({ kind: "effects", id, toolCalls: ["tools.call"] }),
     append: (id: string, leg: number, lines: readonly JournalLine[]) =>
       take({ kind: "append", id, leg, lines, runs: '{"run":1}', nowMs }),
@@ -220,6 +220,30 @@ export function describeDurableCalls(openPlace: OpenPlace, numRuns: number): voi
       expect(await store.due()).toMatchObject({ ids: ["c_1", "c_2", "c_3"] });
       const states = await Promise.all(["c_1", "c_2", "c_3"].map(async (id) => (await store.call(id)).waits[0]?.state));
       expect(states).toEqual(["due", "expired", "open"]);
+    });
+
+    test("is told of by the time since which the oldest approval is open, until that is decided or needless", async () => {
+      const store = await open();
+      const oldestMs = async (): Promise<number | null> => {
+        const due = await store.due();
+        return due.kind === "ready" ? due.oldestApprovalMs : Number.NaN;
+      };
+      await store.pause("c_1", [SIGNAL]);
+      expect(await oldestMs()).toBeNull();
+      await store.pass(1_000);
+      await store.pause("c_2", [APPROVAL]);
+      await store.pass(1_000);
+      await store.pause("c_3", [APPROVAL, APPROVAL]);
+      expect(await oldestMs()).toBe(1_001_000);
+      await store.approve("c_2");
+      expect(await oldestMs()).toBe(1_002_000);
+      await store.approve("c_3", 1);
+      await store.claim("c_3");
+      await store.pass(1_000);
+      await store.pause("c_3", [APPROVAL], { leg: 1, from: 2 });
+      expect(await oldestMs()).toBe(1_002_000);
+      await store.cancel("c_3");
+      expect(await oldestMs()).toBeNull();
     });
 
     test("ends once, and tells the call that waits for it, also where that was stored later", async () => {
@@ -617,6 +641,31 @@ export function describeDurableCalls(openPlace: OpenPlace, numRuns: number): voi
           { step: 2, tool: { name: "b", ...values, output: '"7"' } },
         ],
       });
+    });
+
+    test("is undone by another call after the last one has ended, where somebody asks for that, up to four times", async () => {
+      const store = await open();
+      await store.start("c_1");
+      await store.append("c_1", 1, [LINE]);
+      await store.end("c_1", 1);
+      await store.undo("c_1");
+      expect(await store.undo("c_1", "c_1.undo")).toMatchObject({ call: { id: "c_1.undo", state: "ready" } });
+      let last = "c_1.undo";
+      for (let nth = 2; nth <= 5; nth++) {
+        await store.claim(last);
+        await store.end(last, 1);
+        expect(await store.undo("c_1")).toMatchObject({ call: { id: last, result: resultOf(false, "1") } });
+        const next = { call: { id: `c_1.undo.${nth}`, callId: `c_1.undo.${nth}`, state: "ready" } };
+        expect(await store.undo("c_1", last)).toMatchObject(next);
+        expect(await store.undo("c_1", last)).toMatchObject(next);
+        last = next.call.id;
+      }
+      await store.claim(last);
+      await store.end(last, 1);
+      expect(await store.undo("c_1", last)).toMatchObject({ kind: "conflict" });
+      expect(await store.undo("c_1.undo.2")).toMatchObject({ kind: "conflict" });
+      const [counted, real] = await store.books();
+      expect(counted).toBe(real);
     });
 
     test("keeps nothing to undo where it has called no tool", async () => {
