@@ -125,7 +125,13 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   );
   const parts = { registry, tools, programs, idempotency, admission, tracing, events, scheduler, broker, executor };
   const programHost: Assembly["programHost"] = { is: null };
-  const asked = { ...parts, plugins: options.plugins, nextCallNumber, entropyKey, restore: () => programHost.is?.restore ?? null };
+  const asked = {
+    ...parts,
+    plugins: options.plugins,
+    nextCallNumber,
+    entropyKey,
+    restore: () => programHost.is?.restore ?? null,
+  };
   const takesAll = options.calls?.resume !== false;
   const notified = resolveNotify(options.notify, process.env);
   const durable: DurableStage = durableStage({ ...asked, takesAll, notified }, kept?.store ?? null, (...given) =>

@@ -12,7 +12,7 @@ export interface Ended {
 export function runProgram(
   name: string,
   args: readonly string[] = [],
-  ms = 60_000,
+  ms = 300_000,
   env: Readonly<Record<string, string>> = {},
 ): Promise<Ended> {
   const file = fileURLToPath(new URL(`programs/${name}.ts`, import.meta.url));
