@@ -1,4 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
+import { expect, test } from "vitest";
+import { CALLS_LAYOUT } from "../../../../../src/kernel/store/calls/call-tables.ts";
+import { layOut } from "../../../../../src/kernel/store/sqlite/layout.ts";
 import { DURABLE_SQL } from "../../../../../src/kernel/store/calls/durable/durable-layout.ts";
 import { DurableTables } from "../../../../../src/kernel/store/calls/durable/durable-tables.ts";
 import { describeDurableCalls } from "./suite.ts";
@@ -18,3 +21,16 @@ describeDurableCalls((room) => {
     },
   };
 }, 200);
+
+test("a file of the layout before this one becomes as a new one", () => {
+  using database = new DatabaseSync(":memory:");
+  const layOutIt = () => layOut(database, 256 * 1024 ** 2, CALLS_LAYOUT);
+  const schema = () => database.prepare("SELECT name, sql FROM sqlite_schema ORDER BY name").all();
+  layOutIt();
+  const made = schema();
+  database.exec(`DROP INDEX durable_wake; PRAGMA user_version = 5;
+    CREATE INDEX durable_wake ON durable (wake_ms) WHERE state IN ('paused', 'in_doubt')`);
+  expect(schema()).not.toEqual(made);
+  layOutIt();
+  expect(schema()).toEqual(made);
+});
