@@ -154,7 +154,13 @@ local function load(id, form)
   local ix, long, seen = its[4] and cjson.decode(its[4]), {}, now
   if ix and (form == 'whole' or (form == 'head' and ix.state == 'ended')) then
     long_bytes = long_bytes + call('HSTRLEN', key('call', id), 'body') + call('HSTRLEN', key('call', id), 'run')
-    if long_bytes <= most then long = call('HMGET', key('call', id), 'body', 'run') end
+    if long_bytes <= most then
+      long = call('HMGET', key('call', id), 'body', 'run')
+      -- Empty are those that were not asked for: one that is gone must not be taken for one of them.
+      for at = 1, 2 do
+        if not long[at] or long[at] == '' then long[at] = 'gone' end
+      end
+    end
   end
   if ix and ix.holder and form == 'whole' then
     seen = math.max(tonumber(call('ZSCORE', HOLDERS, ix.holder)) or 0, since_ms())
