@@ -97,7 +97,7 @@ export async function openJournals(path: string, version: "old" | "new" | null):
       fail: { isRead: true, handler: () => Promise.reject(new Error("it rains")) },
       pay: {
         handler: (args) => {
-          const { n } = args as { readonly n: unknown };
+          const n = String((args as { readonly n: number | bigint }).n);
           effects.push(`pay ${n}`);
           return `paid ${n}`;
         },
