@@ -23,9 +23,10 @@ const PAST_CHARS = 200;
  *
  * - `call:ID`: a hash with the version `v` and the ones before it (`past`), the number `n` in the order of first pauses,
  *   the sealed parts `head`, `body` and `run`, and `ix`, JSON of what the sets below have of it.
- * - Sorted sets: `state:STATE` and `of:TENANT:STATE` by number, `wake` by the time when the clock settles something,
- *   `approvals` by the time since which the oldest approval of a call is open, `ready:TENANT` by the time since which a call is ready, `tenants` by the first of these, `ended` and `kept:TENANT` by the
- *   time when an ended call goes, `holders` by when they were seen.
+ * - Sorted sets: `state:STATE` and `of:TENANT:STATE` by number, `wake:TENANT` by the time when the clock settles
+ *   something, `approvals` by the time since which the oldest approval of a call is open, `ready:TENANT` by the time since
+ *   which a call is ready, `wakers` and `tenants` by the first of these, `ended` and `kept:TENANT` by the time when an ended
+ *   call goes, `holders` by when they were seen.
  * - Sets: `running:HOLDER`, and `made:ID` of the calls that a call has made and that have not ended.
  * - Hashes: `books:TENANT`, `total` with the bytes of all, `script:DIGEST` with its sealed text and its number of users, and
  *   `beat` with the last time when a server was heard, and since when they are without a long silence.
@@ -35,7 +36,8 @@ const PAST_CHARS = 200;
 const SHARED = `
 local call, PREFIX = redis.call, ARGV[1]
 local function key(kind, name) return PREFIX .. ':' .. kind .. ':' .. name end
-local WAKE, TENANTS, ENDED, HOLDERS = PREFIX .. ':wake', PREFIX .. ':tenants', PREFIX .. ':ended', PREFIX .. ':holders'
+local WAKERS, TENANTS = PREFIX .. ':wakers', PREFIX .. ':tenants'
+local ENDED, HOLDERS = PREFIX .. ':ended', PREFIX .. ':holders'
 local BEAT, TOTAL, SEQ = PREFIX .. ':beat', PREFIX .. ':total', PREFIX .. ':seq'
 local APPROVALS = PREFIX .. ':approvals'
 
@@ -53,22 +55,22 @@ local function beat(now)
 end
 
 local function since_ms() return tonumber(call('HGET', BEAT, 'since')) or 0 end
-`;
 
-const CHANGES = `
 local function add(set, score, member)
   call('ZADD', set, score, member)
   call('PEXPIRE', set, ${EXPIRY_MS})
 end
 
+local function line_up(line, kind, tenant)
+  local first = call('ZRANGE', key(kind, tenant), 0, 0, 'WITHSCORES')
+  if first[2] then add(line, first[2], tenant) else call('ZREM', line, tenant) end
+end
+`;
+
+const CHANGES = `
 local function join(set, member)
   call('SADD', set, member)
   call('PEXPIRE', set, ${EXPIRY_MS})
-end
-
-local function line_up(tenant)
-  local first = call('ZRANGE', key('ready', tenant), 0, 0, 'WITHSCORES')
-  if first[2] then add(TENANTS, first[2], tenant) else call('ZREM', TENANTS, tenant) end
 end
 
 local function book(ix, sign)
@@ -84,12 +86,15 @@ end
 local function leave(id, ix)
   call('ZREM', key('state', ix.state), id)
   call('ZREM', key('of', ix.tenant .. ':' .. ix.state), id)
-  if ix.wake then call('ZREM', WAKE, id) end
+  if ix.wake then
+    call('ZREM', key('wake', ix.tenant), id)
+    line_up(WAKERS, 'wake', ix.tenant)
+  end
   if ix.approval then call('ZREM', APPROVALS, id) end
   if ix.holder then call('SREM', key('running', ix.holder), id) end
   if ix.state == 'ready' then
     call('ZREM', key('ready', ix.tenant), id)
-    line_up(ix.tenant)
+    line_up(TENANTS, 'ready', ix.tenant)
   elseif ix.state == 'ended' then
     call('ZREM', ENDED, id)
     call('ZREM', key('kept', ix.tenant), id)
@@ -101,12 +106,15 @@ end
 local function enter(id, ix, n)
   add(key('state', ix.state), n, id)
   add(key('of', ix.tenant .. ':' .. ix.state), n, id)
-  if ix.wake then add(WAKE, ix.wake, id) end
+  if ix.wake then
+    add(key('wake', ix.tenant), ix.wake, id)
+    line_up(WAKERS, 'wake', ix.tenant)
+  end
   if ix.approval then add(APPROVALS, ix.approval, id) end
   if ix.holder then join(key('running', ix.holder), id) end
   if ix.state == 'ready' then
     add(key('ready', ix.tenant), ix.updated, id)
-    line_up(ix.tenant)
+    line_up(TENANTS, 'ready', ix.tenant)
   elseif ix.state == 'ended' then
     add(ENDED, ix.ends, id)
     add(key('kept', ix.tenant), ix.ends, id)
@@ -150,7 +158,13 @@ local function load(id, form)
   local ix, long, seen = its[4] and cjson.decode(its[4]), {}, now
   if ix and (form == 'whole' or (form == 'head' and ix.state == 'ended')) then
     long_bytes = long_bytes + call('HSTRLEN', key('call', id), 'body') + call('HSTRLEN', key('call', id), 'run')
-    if long_bytes <= most then long = call('HMGET', key('call', id), 'body', 'run') end
+    if long_bytes <= most then
+      long = call('HMGET', key('call', id), 'body', 'run')
+      -- Empty are those that were not asked for: one that is gone must not be taken for one of them.
+      for at = 1, 2 do
+        if not long[at] or long[at] == '' then long[at] = 'gone' end
+      end
+    end
   end
   if ix and ix.holder and form == 'whole' then
     seen = math.max(tonumber(call('ZSCORE', HOLDERS, ix.holder)) or 0, since_ms())
@@ -267,8 +281,9 @@ return now
 `;
 
 /**
- * ARGV: how many ready calls to name. Returns the time, calls of which the clock settles something, calls whose holders are
- * lost, when to look again (-1: never), ready calls of each tenant, and since when the oldest approval is open (-1: none is).
+ * ARGV: how many ready calls to name. Returns the time, calls of each tenant of which the clock settles something, calls whose
+ * holders are lost, when to look again (-1: never), ready calls of each tenant, and since when the oldest approval is open
+ * (-1: none is).
  */
 const DUE = `
 local now, most = now_ms(), tonumber(ARGV[3])
@@ -280,7 +295,18 @@ local function there(set, ids)
   end
   return left
 end
-local due = there(WAKE, call('ZRANGEBYSCORE', WAKE, '-inf', now, 'LIMIT', 0, ${DUE_MAX}))
+local function of_each(line, kind, tenants, most, last)
+  local each, found = math.max(1, math.ceil(most / math.max(1, #tenants))), {}
+  for _, tenant in ipairs(tenants) do
+    local set = key(kind, tenant)
+    local some = there(set, call('ZRANGEBYSCORE', set, '-inf', last, 'LIMIT', 0, each))
+    table.insert(found, some)
+    if #some == 0 then line_up(line, kind, tenant) end
+  end
+  return found
+end
+local wakers = call('ZRANGEBYSCORE', WAKERS, '-inf', now, 'LIMIT', 0, ${TENANTS_MAX})
+local due = of_each(WAKERS, 'wake', wakers, ${DUE_MAX}, now)
 local lost, since, before = {}, since_ms(), now - ${HOLDER_LOST_MS}
 if since <= before then
   for _, holder in ipairs(call('ZRANGEBYSCORE', HOLDERS, '-inf', before, 'LIMIT', 0, ${HOLDERS_MAX})) do
@@ -292,7 +318,7 @@ if since <= before then
     end
   end
 end
-local wake = tonumber(call('ZRANGE', WAKE, 0, 0, 'WITHSCORES')[2])
+local wake = tonumber(call('ZRANGE', WAKERS, 0, 0, 'WITHSCORES')[2])
 local holders = call('ZRANGE', HOLDERS, 0, ${HOLDERS_MAX - 1}, 'WITHSCORES')
 for at = 1, #holders, 2 do
   if call('EXISTS', key('running', holders[at])) == 1 then
@@ -301,13 +327,8 @@ for at = 1, #holders, 2 do
     break
   end
 end
-local tenants, ready = call('ZRANGE', TENANTS, 0, ${TENANTS_MAX - 1}), {}
-local each = math.max(1, math.ceil(most / math.max(1, #tenants)))
-for _, tenant in ipairs(tenants) do
-  local set = key('ready', tenant)
-  table.insert(ready, there(set, call('ZRANGE', set, 0, each - 1)))
-  if #ready[#ready] == 0 and call('EXISTS', set) == 0 then call('ZREM', TENANTS, tenant) end
-end
+local tenants = call('ZRANGE', TENANTS, 0, ${TENANTS_MAX - 1})
+local ready = of_each(TENANTS, 'ready', tenants, most, '+inf')
 local open = there(APPROVALS, call('ZRANGE', APPROVALS, 0, ${OLDEST - 1}))
 return { now, due, lost, wake or -1, ready, open[1] and tonumber(call('ZSCORE', APPROVALS, open[1])) or -1 }
 `;

@@ -235,8 +235,8 @@ export class RedisDurableCalls {
 
   async #due(most: number, nowMs: number, endMs: number): Promise<DurableAnswer> {
     const look = await this.#look(most);
-    // Servers that look at the same time begin with different calls.
-    const ids = shuffled([...new Set([...look.due, ...look.lost])]).slice(0, TICKED_MAX);
+    // Servers that look at the same time begin with different calls, and each takes those of all tenants in turn.
+    const ids = inTurns(shuffled([...look.due, look.lost]).map(shuffled), TICKED_MAX);
     const ticks = ids.map((id) =>
       this.#lanes.run(id, () => this.#takeInTurn({ kind: "due", id, most: 0, nowMs }, endMs)).catch(() => null),
     );
@@ -296,7 +296,7 @@ export class RedisDurableCalls {
 
 interface Look {
   readonly nowMs: number;
-  readonly due: readonly string[];
+  readonly due: readonly (readonly string[])[];
   readonly lost: readonly string[];
   readonly wakeMs: number | null;
   /** Of each tenant, the tenant that waits longest first. */
@@ -305,12 +305,13 @@ interface Look {
   readonly oldestMs: number | null;
 }
 
+type Ids = readonly string[];
 type LookReply = readonly [
   nowMs: number,
-  due: readonly string[],
-  lost: readonly string[],
+  due: readonly Ids[],
+  lost: Ids,
   wakeMs: number,
-  ready: readonly (readonly string[])[],
+  ready: readonly Ids[],
   oldestMs: number,
 ];
 type ListReply = readonly [number | string, number, readonly (readonly [string, number, string, string])[]];
@@ -331,9 +332,9 @@ function storeErrorOf(error: unknown): StoreError {
   return new StoreError("the store cannot write or read what it has");
 }
 
-function shuffled(ids: readonly string[]): readonly string[] {
-  return ids
-    .map((id) => [Math.random(), id] as const)
+function shuffled<T>(all: readonly T[]): readonly T[] {
+  return all
+    .map((one) => [Math.random(), one] as const)
     .toSorted(([left], [right]) => left - right)
-    .map(([, id]) => id);
+    .map(([, one]) => one);
 }

@@ -14,7 +14,7 @@ export interface StoredCall {
   readonly past: string;
   readonly n: number;
   readonly head: string;
-  /** Empty where it was not asked for. */
+  /** Empty where it was not asked for: one that is not there has another text. */
   readonly body: string;
   readonly run: string;
   /** Number of calls that it has made and that have not ended. */

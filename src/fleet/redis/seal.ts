@@ -91,7 +91,10 @@ export class Seal {
       );
     }
     if (!sealed.startsWith(SEALED)) throw new SealError("it is not sealed, and there is a secret");
-    const body = Buffer.from(sealed.slice(SEALED.length), "base64");
+    const text = sealed.slice(SEALED.length);
+    const body = Buffer.from(text, "base64");
+    // Node skips characters that base64 does not have, and takes some for others.
+    if (body.toString("base64") !== text) throw new SealError("it was changed");
     const end = body.length - TAG_BYTES;
     if (end < RANDOM_BYTES) throw new SealError("it is cut off");
     const random = body.subarray(0, RANDOM_BYTES);

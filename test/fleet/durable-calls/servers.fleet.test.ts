@@ -222,6 +222,18 @@ describe("calls that wait in a Redis that others read and write", () => {
     if (part === "head") await expect(one.call("c_1")).rejects.toThrow("were changed");
   });
 
+  test.each(["head", "body", "run"])("are not run once the %s is gone, or is empty", async (part) => {
+    const at = place();
+    const one = serverAt(at);
+    for (const id of ["c_1", "c_2"]) {
+      await one.pause(id, [APPROVAL]);
+      await one.approve(id);
+    }
+    await peek.client.hdel(keyOf(at.fleet, "c_1"), part);
+    await peek.client.hset(keyOf(at.fleet, "c_2"), part, "");
+    for (const id of ["c_1", "c_2"]) expect((await one.claim(id)).kind).toBe("lost");
+  });
+
   test("are not run in the place of another call, nor with a part of an earlier run", async () => {
     const at = place();
     const one = serverAt(at);

@@ -9,7 +9,10 @@ import type { EngineCall } from "../call/engine-call.ts";
 import type { ExecuteOptions } from "../execute-options.ts";
 import { type Recording, toRecordedTool } from "../replay/recording.ts";
 
-/** Format of a durable call's record. */
+/**
+ * Format of a durable call's record, and of what its isolate makes of a journal: its number is raised where a run that goes
+ * on from a journal would be another than it was. `fixtures/journals` has calls of earlier versions, which prove that it is not.
+ */
 const FORMAT = "glovebox-durable/1";
 /** Time for which a call is kept while it waits. */
 export const EXPIRES_MS = 7 * 24 * 60 * 60 * 1_000;

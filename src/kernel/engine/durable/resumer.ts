@@ -137,6 +137,8 @@ export class Resumer {
 
   /** Time until the next look. */
   #pauseMs(): number {
+    // The end of each run asks for a look.
+    if (this.#running.size >= AT_ONCE) return LOOK_MS;
     const isWaiting = this.#wakeMs !== null || this.#running.size > 0 || this.#missed.size > 0;
     const dueMs = Math.max(0, (this.#wakeMs ?? Infinity) - Date.now());
     return Math.min(dueMs, isWaiting ? LOOK_MS : IDLE_MS);

@@ -16,7 +16,7 @@ import {
   summaryOf,
 } from "./call-record.ts";
 import type { StoredRow } from "./call-lines.ts";
-import { DURABLE_SQL } from "./durable/durable-layout.ts";
+import { DURABLE_SQL, FROM_5_SQL } from "./durable/durable-layout.ts";
 import { EARLIER_LEDGER, LEDGER_SQL, TAKEN_LEDGER } from "./ledger-tables.ts";
 
 /** Calls that one list looks at: less than 20 ms. */
@@ -74,9 +74,10 @@ const CALLS_ID = 0x47_62_43_61;
 /** Calls, and the ledger of those with an idempotency key. */
 export const CALLS_LAYOUT: DatabaseLayout = {
   applicationId: CALLS_ID,
-  version: 5,
+  version: 6,
   sql: CALLS_SQL + LEDGER_SQL + DURABLE_SQL,
   earlier: [
+    { applicationId: CALLS_ID, version: 5, sql: FROM_5_SQL },
     { applicationId: CALLS_ID, version: 3, sql: DURABLE_SQL },
     { applicationId: CALLS_ID, version: 2, sql: `DROP INDEX call_failed; ${FAILED_SQL} ${LEDGER_SQL} ${DURABLE_SQL}` },
     { ...EARLIER_LEDGER, sql: EARLIER_LEDGER.sql + CALLS_SQL + DURABLE_SQL },

@@ -27,8 +27,13 @@ const { values } = parseArgs({
     every: { type: "string", default: "500" },
     aim: { type: "string", default: "10" },
     redis: { type: "boolean", default: false },
+    help: { type: "boolean", default: false },
   },
 });
+if (values.help) {
+  console.log("Usage: chaos:durable [--calls 200] [--seconds 60] [--every 500] [--aim 10] [--redis]");
+  process.exit();
+}
 const MACHINES = 3;
 /** Time for what is left once nothing is killed any more. */
 const REST_MS = 120_000;

@@ -2,7 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { Notifier } from "../../../../src/kernel/engine/durable/notifier.ts";
 import { resolveNotify } from "../../../../src/kernel/engine/durable/notify-options.ts";
-import { Events, type NotifyEvent } from "../../../../src/kernel/engine/telemetry/events.ts";
+import { Events, type NotifyEvent } from "../../../../src/kernel/engine/telemetry/durable-events.ts";
 import { DEFAULT_DURABLE } from "../../../../src/kernel/store/calls/durable/durable-call.ts";
 import { DURABLE_SQL } from "../../../../src/kernel/store/calls/durable/durable-layout.ts";
 import { DurableTables } from "../../../../src/kernel/store/calls/durable/durable-tables.ts";

@@ -1,11 +1,21 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { HOLDER_LOST_MS } from "../ledger.ts";
-import type { ClaimedCall, DurableCall, DurableCapacity, KeptCall } from "./durable-call.ts";
+import {
+  CALL_STATES,
+  type ClaimedCall,
+  type DurableCall,
+  type DurableCapacity,
+  type KeptCall,
+} from "./durable-call.ts";
 import type { DurableAnswer, DurableQuery } from "./durable-step.ts";
 import { COLUMNS, type DurableRow } from "./durable-layout.ts";
 import { DurableWaits } from "./durable-waits.ts";
 
 const TENANTS_MAX = 256;
+/** Calls that are due and of which one look takes some, each tenant's in turn. */
+const DUE_MAX = 20_000;
+/** With `INDEXED BY`, as SQLite would read all that waits to find the few that are due. */
+const IS_WAITING = "state IN ('paused', 'in_doubt')";
 /** Ended calls of a tenant that make room for one more, at most. */
 const EVICTED_MAX = 8;
 /** Bytes of waits from which a page of a list ends early. */
@@ -93,8 +103,9 @@ export class DurableRows {
     const values = [before, ...wanted.map(([, value]) => value)];
     const select = `SELECT ${COLUMNS} FROM durable WHERE ${where}`;
     // Each state has its own place in an index: they are merged, and no call is sorted.
-    const selects = states === null ? select : states.map(() => `${select} AND state = ?`).join(" UNION ALL ");
-    const all = states === null ? values : states.flatMap((state) => [...values, state]);
+    const merged = states ?? (tenant === null ? null : CALL_STATES);
+    const selects = merged === null ? select : merged.map(() => `${select} AND state = ?`).join(" UNION ALL ");
+    const all = merged === null ? values : merged.flatMap((state) => [...values, state]);
     const rows = this.sql(`${selects} ORDER BY n DESC LIMIT ?`).all(...all, limit) as unknown as readonly DurableRow[];
     let bytes = 0;
     const after = rows.findIndex(({ n }) => (bytes += this.waits.bytes(n)) > PAGE_BYTES);
@@ -108,16 +119,26 @@ export class DurableRows {
   /** When the clock next settles something, or a process that runs calls may be lost; `null` for never. */
   wakeMs(): number | null {
     const sql = `SELECT min(at) AS wakeMs FROM (
-      SELECT min(wake_ms) AS at FROM durable WHERE state IN ('paused', 'in_doubt')
+      SELECT min(wake_ms) AS at FROM durable INDEXED BY durable_wake WHERE ${IS_WAITING}
       UNION ALL SELECT min(seen_ms) + ? FROM durable_holder
         WHERE id IN (SELECT holder FROM durable WHERE state = 'running'))`;
     return (this.sql(sql).get(HOLDER_LOST_MS) as { readonly wakeMs: number | null }).wakeMs;
   }
 
+  /** Ids of calls that the clock settles: those of each tenant in turn, those that were due first first. */
+  due(most: number, nowMs: number): readonly string[] {
+    // A number of an index costs a fraction of a row: thousands are due at once.
+    const first = `SELECT n, tenant, wake_ms FROM durable INDEXED BY durable_wake
+      WHERE ${IS_WAITING} AND wake_ms <= ? ORDER BY wake_ms LIMIT ${DUE_MAX}`;
+    const turns = `SELECT n, wake_ms, row_number() OVER (PARTITION BY tenant ORDER BY wake_ms) AS turn FROM (${first})`;
+    const sql = `SELECT id FROM durable WHERE n IN (SELECT n FROM (${turns}) ORDER BY turn, wake_ms LIMIT ?)`;
+    return (this.sql(sql).all(nowMs, most) as unknown as readonly Pick<DurableRow, "id">[]).map(({ id }) => id);
+  }
+
   /** Ids of calls that are ready: those of each tenant in turn. */
   ready(most: number): readonly string[] {
     const tenants = this.sql(
-      "SELECT tenant FROM durable WHERE state = 'ready' GROUP BY tenant ORDER BY min(updated_ms) LIMIT ?",
+      "SELECT tenant FROM durable INDEXED BY durable_ready WHERE state = 'ready' GROUP BY tenant ORDER BY min(updated_ms) LIMIT ?",
     ).all(TENANTS_MAX) as unknown as readonly { readonly tenant: string }[];
     const each = Math.max(1, Math.ceil(most / Math.max(1, tenants.length)));
     const sql = "SELECT id FROM durable WHERE state = 'ready' AND tenant = ? ORDER BY updated_ms LIMIT ?";

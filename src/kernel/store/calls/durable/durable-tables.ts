@@ -66,7 +66,7 @@ export class DurableTables {
   /** Removes some ended calls that were kept long enough; returns whether there may be more. */
   sweep(nowMs: number): boolean {
     return this.#transaction.run(() => {
-      const old = "SELECT n FROM durable WHERE state = 'ended' AND ends_ms <= ? LIMIT ?";
+      const old = "SELECT n FROM durable INDEXED BY durable_ended WHERE state = 'ended' AND ends_ms <= ? LIMIT ?";
       const { changes } = this.#rows.sql(`DELETE FROM durable WHERE n IN (${old})`).run(nowMs, SWEPT_MAX);
       this.#rows.sql("DELETE FROM durable_holder WHERE seen_ms < ?").run(nowMs - HOLDER_LOST_MS * 100);
       this.#notes.sweep(nowMs);
@@ -338,9 +338,7 @@ export class DurableTables {
   }
 
   #due({ most, nowMs }: Of<"due">): DurableAnswer {
-    const due = this.#rows.sql("SELECT id FROM durable WHERE state IN ('paused', 'in_doubt') AND wake_ms <= ? LIMIT ?");
-    for (const { id } of due.all(nowMs, SETTLED_MAX) as unknown as readonly Pick<DurableRow, "id">[])
-      this.#tick(id, nowMs);
+    for (const id of this.#rows.due(SETTLED_MAX, nowMs)) this.#tick(id, nowMs);
     const lost = this.#recoverLost(nowMs);
     const ids = this.#rows.ready(most);
     return { kind: "ready", ids, wakeMs: this.#rows.wakeMs(), lost, oldestApprovalMs: this.#waits.oldestApprovalMs() };

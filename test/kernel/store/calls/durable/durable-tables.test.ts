@@ -1,5 +1,8 @@
 import { DatabaseSync } from "node:sqlite";
 import { DEFAULT_DURABLE } from "../../../../../src/kernel/store/calls/durable/durable-call.ts";
+import { expect, test } from "vitest";
+import { CALLS_LAYOUT } from "../../../../../src/kernel/store/calls/call-tables.ts";
+import { layOut } from "../../../../../src/kernel/store/sqlite/layout.ts";
 import { DURABLE_SQL } from "../../../../../src/kernel/store/calls/durable/durable-layout.ts";
 import { DurableTables } from "../../../../../src/kernel/store/calls/durable/durable-tables.ts";
 import { describeSnippets } from "./snippet-suite.ts";
@@ -26,4 +29,17 @@ describeSnippets(() => {
   database.exec(DURABLE_SQL);
   const tables = new DurableTables(database, DEFAULT_DURABLE);
   return (step) => tables.take([step])[0] ?? { kind: "missing" };
+});
+
+test("a file of the layout before this one becomes as a new one", () => {
+  using database = new DatabaseSync(":memory:");
+  const layOutIt = () => layOut(database, 256 * 1024 ** 2, CALLS_LAYOUT);
+  const schema = () => database.prepare("SELECT name, sql FROM sqlite_schema ORDER BY name").all();
+  layOutIt();
+  const made = schema();
+  database.exec(`DROP INDEX durable_wake; DROP INDEX durable_approval; DROP TABLE snippet; DROP TABLE snippet_revision; PRAGMA user_version = 5;
+    CREATE INDEX durable_wake ON durable (wake_ms) WHERE state IN ('paused', 'in_doubt')`);
+  expect(schema()).not.toEqual(made);
+  layOutIt();
+  expect(schema()).toEqual(made);
 });

@@ -324,6 +324,17 @@ export function describeDurableCalls(openPlace: OpenPlace, numRuns: number): voi
       expect(due.kind === "ready" && due.ids).toContain("c_b");
     });
 
+    /* More than one look settles, in each place. */
+    test("is settled by the clock in the turn of its tenant, however many calls of another are due before it", async () => {
+      const store = await open();
+      for (let at = 0; at < 300; at++)
+        await store.pause(`c_a${at}`, [APPROVAL], { tenant: "a", wakeMs: 1_001_000 + at });
+      await store.pause("c_b", [APPROVAL], { tenant: "b", wakeMs: 1_002_000 });
+      await store.pass(5_000);
+      const due = await store.due(4);
+      expect(due.kind === "ready" && due.ids).toContain("c_b");
+    });
+
     test("is removed, with its script, a day after its end", async () => {
       const store = await open();
       await store.pause("c_1", [APPROVAL]);
