@@ -125,13 +125,8 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   );
   const parts = { registry, tools, programs, idempotency, admission, tracing, events, scheduler, broker, executor };
   const programHost: Assembly["programHost"] = { is: null };
-  const asked = {
-    ...parts,
-    plugins: options.plugins,
-    nextCallNumber,
-    entropyKey,
-    restore: () => programHost.is?.restore ?? null,
-  };
+  const restore = () => programHost.is?.restore ?? null;
+  const asked = { ...parts, plugins: options.plugins, nextCallNumber, entropyKey, restore };
   const takesAll = options.calls?.resume !== false;
   const notified = resolveNotify(options.notify, process.env);
   const durable: DurableStage = durableStage({ ...asked, takesAll, notified }, kept?.store ?? null, (...given) =>
@@ -158,18 +153,20 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
     audit,
     calls: history,
     durable,
-    snippets: snippetStage(
-      { registrar, registry, tools, events, take: (step) => durable.take(step), check: () => programHost.is },
-      kept === null ? null : history,
-    ),
+    snippets: snippetStage({ ...parts, registrar, take: durable.take, check: () => programHost.is }, kept && history),
     programHost,
-    modelOutputs: new OnDemand(async () => {
-      const { ModelOutputs } = await import("./model/model-outputs.ts");
-      const runProgram: OutputsHost["runProgram"] = (program, given) =>
-        pipeline.runProgram(callOf(program), readySource(program), given);
-      return new ModelOutputs({ registry, broker, calls: history, runProgram });
-    }),
+    modelOutputs: modelOutputs({ registry, broker, calls: history }, pipeline),
   };
+}
+
+/** Long outputs as models get them. */
+function modelOutputs(parts: Omit<OutputsHost, "runProgram">, pipeline: CallPipeline): Assembly["modelOutputs"] {
+  return new OnDemand(async () => {
+    const { ModelOutputs } = await import("./model/model-outputs.ts");
+    const runProgram: OutputsHost["runProgram"] = (program, given) =>
+      pipeline.runProgram(callOf(program), readySource(program), given);
+    return new ModelOutputs({ ...parts, runProgram });
+  });
 }
 
 /** `durable`: what is made later. */

@@ -178,7 +178,8 @@ export class LocalEngine implements AsyncDisposable {
    */
   explain(name: string, { tenant = "", tools }: ExplainOptions = {}): Explanation | undefined {
     const { codeMode } = this;
-    if (name === PROGRAM_NAMES.tools && codeMode !== undefined) return explainRunCode(this.#parts, codeMode, { tenant, tools });
+    if (name === PROGRAM_NAMES.tools && codeMode !== undefined)
+      return explainRunCode(this.#parts, codeMode, { tenant, tools });
     const tool = this.#parts.registry.get(name, tenant);
     return tool && explainTool(tool, tenant, this.#parts);
   }

@@ -18,12 +18,7 @@ export {
   type IsolateDriverOptions,
   type IsolateResult,
 } from "./isolate-driver.ts";
-export {
-  type LangChainApproval,
-  type LangChainOptions,
-  type LangChainTool,
-  toolsForLangChain,
-} from "./langchain.ts";
+export { type LangChainApproval, type LangChainOptions, type LangChainTool, toolsForLangChain } from "./langchain.ts";
 export type { OfferOptions } from "../../../kernel/tool/contracts/runner.ts";
 export {
   approvalsForOpenAIAgents,

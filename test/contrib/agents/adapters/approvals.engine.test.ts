@@ -11,6 +11,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import {
   approvalsForAISDK,
   approvalsForOpenAIAgents,
+  type LangChainApproval,
   toolsForAISDK,
   toolsForLangChain,
   toolsForOpenAIAgents,
@@ -335,7 +336,7 @@ describe("LangGraph", () => {
   const thread = (id: string) => ({ configurable: { thread_id: id } });
   const begin = { messages: [{ role: "user", content: "Order A-7 never came." }] };
   const interruptsOf = (state: object) =>
-    (state as { readonly __interrupt__?: readonly { value: object }[] }).__interrupt__;
+    (state as { readonly __interrupt__?: readonly { readonly value: LangChainApproval }[] }).__interrupt__;
 
   test("is interrupted by a call that has to be approved, and goes on once it is decided, in another engine", async () => {
     const checkpointer = new MemorySaver();
@@ -351,7 +352,7 @@ describe("LangGraph", () => {
     expect(interruptsOf(again)).toHaveLength(1);
     expect(paid).toEqual([]);
     await using other = await open();
-    const { id, digest } = waiting?.value as { readonly id: string; readonly digest: string };
+    const { id = "", digest = "" } = waiting?.value ?? {};
     await other.calls.durable.decide(id, { decision: "approve", digest });
     const resumed = (await graphOf(other, 250)).compile({ checkpointer });
     const { messages } = await resumed.invoke(new Command({ resume: true }), thread("yes"));
@@ -362,7 +363,7 @@ describe("LangGraph", () => {
   test("reads why a call was refused, and asks nobody about one that needs no approval", async () => {
     const graph = (await graphOf(engine, 300)).compile({ checkpointer: new MemorySaver() });
     const [waiting] = interruptsOf(await graph.invoke(begin, thread("no"))) ?? [];
-    const { id } = waiting?.value as { readonly id: string };
+    const { id = "" } = waiting?.value ?? {};
     await engine.calls.durable.decide(id, { decision: "refuse", reason: "It was delivered." });
     const { messages } = await graph.invoke(new Command({ resume: true }), thread("no"));
     expect(messages.at(-1)?.text).toContain("It was delivered.");
