@@ -219,7 +219,7 @@ function snippetStage(parts: Omit<SnippetParts, "callOf">, history: CallHistory 
   const callOf: SnippetParts["callOf"] = async (id, tenant) => history?.get(id, { tenant });
   return new SnippetStage(
     new OnDemand(async () => {
-      const { StoredSnippets } = await import("./snippets/stored-snippets.ts");
+      const { StoredSnippets } = await import("./durable/open-durable.ts");
       return new StoredSnippets({ ...parts, callOf });
     }),
   );

@@ -16,6 +16,9 @@ import { Resumer, type ResumerParts, type Resumption } from "./resumer.ts";
 import { StoredDurableCalls } from "./stored-durable-calls.ts";
 import { undoing } from "./undo.ts";
 
+// One chunk of what is published: both are loaded where calls may wait.
+export { StoredSnippets } from "../snippets/stored-snippets.ts";
+
 interface OpenParts extends Omit<DurableParts, "holder"> {
   readonly plugins: ReplayPlugins;
   /** Runs a call on; `attach` connects the run with what it waits for. */
