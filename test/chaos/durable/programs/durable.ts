@@ -15,7 +15,7 @@ import { ORDER } from "../order.ts";
 
 /*
  * Stored calls with effects on a counting server, while one of three processes is killed every so often: no effect may
- * happen twice, and no call may be lost. `durable --calls 200 --seconds 60 --every 500 --aim 10`: each tenth effect kills the
+ * happen twice, and no call may be lost. `durable --calls 200 --seconds 60 --every 3000 --aim 10`: each tenth effect kills the
  * process that asks for it, too; `--redis`: calls are in a Redis, and not
  * in a file. Prints a report as JSON.
  */
@@ -24,14 +24,14 @@ const { values } = parseArgs({
   options: {
     calls: { type: "string", default: "200" },
     seconds: { type: "string", default: "60" },
-    every: { type: "string", default: "500" },
+    every: { type: "string", default: "3000" },
     aim: { type: "string", default: "10" },
     redis: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
   },
 });
 if (values.help) {
-  console.log("Usage: chaos:durable [--calls 200] [--seconds 60] [--every 500] [--aim 10] [--redis]");
+  console.log("Usage: chaos:durable [--calls 200] [--seconds 60] [--every 3000] [--aim 10] [--redis]");
   process.exit();
 }
 const MACHINES = 3;
