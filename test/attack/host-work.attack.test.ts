@@ -6,7 +6,7 @@ import type { Felt } from "./host-work-program.ts";
 
 const PROGRAM = fileURLToPath(new URL("host-work-program.ts", import.meta.url));
 /** A scene that is not through by then is killed, and that is a failure. */
-const GUARD_MS = 100_000;
+const GUARD_MS = 400_000;
 /** The longest turn of the loop, in processor time: 50 ms on a quiet machine. */
 const LOOP_MS = 250;
 /** Another tenant's call waits for workers as well. */
@@ -36,7 +36,7 @@ test("ten thousand capability calls at once delay neither the loop nor other ten
     expect(felt.askMaxMs).toBeLessThan(OTHERS_MS);
     expect(felt.chargedMs).toBeGreaterThan(20);
   }
-}, 300_000);
+}, 900_000);
 
 test("ten thousand commands at once delay neither the loop nor other tenants", async ({ skip }) => {
   skip(noJail !== undefined, noJail);
@@ -66,4 +66,4 @@ test("arguments of capability calls, refused or answered, do not stay in the hos
     // Kept as they are, they would be the 8 MiB that each of the 20 calls may send, and take 190.
     expect(felt.heapMb).toBeLessThan(130);
   }
-}, 200_000);
+}, 900_000);

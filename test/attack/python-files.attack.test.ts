@@ -18,7 +18,7 @@ beforeAll(async () => {
   ]) {
     symlinkSync(target ?? "", mounts.host("out", name ?? ""));
   }
-}, 120_000);
+}, 300_000);
 afterAll(() => mounts.close());
 
 /** What each way led to: the error's class, or what was found. */

@@ -10,7 +10,7 @@ import { type Memory, measureMemory, Pulse, settledGrowth } from "./measures.ts"
 import { type End, EXECUTORS_GROWTH_MB, HOST_GROWTH_MB, type Hazard, INNOCENTS, LIMITS, type Run } from "./plan.ts";
 
 /** Calls that are not answered by then never will be: the engine has broken its promise. */
-const PATIENCE_MS = 25_000;
+const PATIENCE_MS = 150_000;
 
 /** Waits as tools do that ask somebody else, so it is in flight whatever happens beside it; 0 ms once that is over. */
 const INNOCENT = `export default async ({ n, ms = 200 }) => {

@@ -73,7 +73,7 @@ test("glovebox mcp --code serves the pair over stdin and stdout", async () => {
   });
   expect(called.structuredContent).toMatchObject({ result: 3 });
   await client.close();
-}, 30_000);
+}, 300_000);
 
 test("glovebox mcp --code has programs call tools of the registry, which were never called", async () => {
   const config = join(folder, "agentspace.config.json");
@@ -104,7 +104,7 @@ test("glovebox mcp --code has programs call tools of the registry, which were ne
     result: "Hello, Ann",
     calls: [{ tool: "greet.by_name", code: "ok" }],
   });
-}, 60_000);
+}, 300_000);
 
 describe("glovebox explain run_code", () => {
   const explain = (...args: readonly string[]): Promise<Ended> => {

@@ -51,7 +51,7 @@ test("glovebox python add: a tool runs with what it adds", async () => {
     "shout-1.2-py3-none-any.whl",
   ]);
   expect(await glovebox(folder, run)).toMatchObject({ code: 0, stdout: '"HELLO ADA!"\n' });
-}, 120_000);
+}, 300_000);
 
 test.each([
   ["no folder", ["leaf"], 2, "name it with --wheels DIR, or in the configuration"],

@@ -13,7 +13,7 @@ import { createServer as createGlovebox } from "../../src/server/http/server.ts"
 
 const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 const NODE = [process.execPath, "--no-node-snapshot", "--no-warnings", MAIN];
-const DEADLINE_MS = 25_000;
+const DEADLINE_MS = 100_000;
 /** util-linux's: it gives a command a terminal of its own. */
 const SCRIPT = "script";
 const KEY = "a-key-for-metrics-and-for-nothing-else";

@@ -22,7 +22,7 @@ export const wrong: Tools["word_count"]["input"] = { top: 1 };
   expect(compiler.errorsOf(`${text}${uses}`)).toEqual([]);
   await using server = await serve(["--tools", FOLDER]);
   expect(await types("--url", server.url)).toBe(text);
-}, 120_000);
+}, 300_000);
 
 test("a file with one function is run by its name", async () => {
   const folder = mkdtempSync(join(tmpdir(), "glovebox-hello-"));
@@ -35,4 +35,4 @@ test("a file with one function is run by its name", async () => {
   } finally {
     rmSync(folder, { recursive: true });
   }
-}, 120_000);
+}, 300_000);

@@ -80,7 +80,7 @@ test("a file is the same when it is written again, and stale once a schema has c
   toolFile("number");
   expect((await types([...args, "--check"])).code).toBe(5);
   expect(readFileSync(out, "utf8").replaceAll("\r\n", "\n")).toBe(text);
-}, 60_000);
+}, 300_000);
 
 test("a server's tools are declared as the server itself does", async () => {
   const { secret, hash } = createKey();

@@ -99,7 +99,7 @@ test("a declaration of any tool is TypeScript, and no description ends a comment
     ),
     { numRuns: 1_000 },
   );
-}, 60_000);
+}, 300_000);
 
 test("a declaration that would be long has no types, but its name and its description", () => {
   const properties = Object.fromEntries(

@@ -6,4 +6,4 @@ test("the example fleet prints what its README says", async () => {
   await using redis = await startRedis();
   const { expected, printed } = await runExample("fleet", { REDIS_URL: redis.url });
   expect(printed).toBe(expected);
-}, 90_000);
+}, 300_000);

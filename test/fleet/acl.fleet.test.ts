@@ -67,7 +67,7 @@ beforeAll(async () => {
     [Symbol.asyncIterator]()
     .next()
     .catch(() => undefined);
-}, 60_000);
+}, 300_000);
 afterAll(async () => {
   watching.abort();
   await engine?.close({ drainMs: 0 });

@@ -144,7 +144,7 @@ export function siegeOf(secret: string | undefined, more: Partial<EngineOptions>
   let siege: (Siege & AsyncDisposable) | undefined;
   beforeAll(async () => {
     siege = await startSiege(secret, more, undefined, scale);
-  }, 60_000);
+  }, 300_000);
   afterAll(() => siege?.[Symbol.asyncDispose]());
   return () => {
     if (siege === undefined) throw new Error("there is no siege yet");

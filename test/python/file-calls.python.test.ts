@@ -9,7 +9,7 @@ const READ_FILE = fileURLToPath(new URL("../../fixtures/contracts/amplifier/pyth
 let mounts: PythonMounts;
 beforeAll(async () => {
   mounts = await PythonMounts.open();
-}, 120_000);
+}, 300_000);
 afterAll(() => mounts.close());
 
 describe("a call", () => {

@@ -65,7 +65,7 @@ let mounts: PythonMounts;
 beforeAll(async () => {
   mounts = await PythonMounts.open();
   await mounts.run(BODY, { name: "files-same" }, { steps: [] });
-}, 120_000);
+}, 300_000);
 afterAll(() => mounts.close());
 
 const same = async (steps: unknown): Promise<void> => {
@@ -78,7 +78,7 @@ const same = async (steps: unknown): Promise<void> => {
 
 test("whatever is done to files, a mount answers as the interpreter's own memory does", async () => {
   await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 25 }), same), { numRuns: 40 });
-}, 120_000);
+}, 300_000);
 
 test("and what is there afterwards is what the host has", async () => {
   await same([

@@ -5,7 +5,7 @@ import { BIG_BYTES, PythonMounts } from "./mounts.ts";
 let mounts: PythonMounts;
 beforeAll(async () => {
   mounts = await PythonMounts.open();
-}, 120_000);
+}, 300_000);
 afterAll(() => mounts.close());
 
 describe("what is in a mount is read", () => {

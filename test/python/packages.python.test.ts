@@ -30,7 +30,7 @@ beforeAll(async () => {
   for (const [name, bytes] of Object.entries(files)) await writeFile(path.join(wheels, name), bytes);
   const limits = { cpuMs: 20_000, wallMs: 60_000 };
   engine = await createEngine({ workers: 1, executor: "threads", limits, packages: { wheels } });
-}, 120_000);
+}, 300_000);
 
 afterAll(async () => {
   await engine.close();

@@ -26,7 +26,7 @@ describe("Python's randomness", () => {
     engine = await createEngine({ executor: { kind: "process", spare: false }, workers: 1 });
     const name = "dice";
     await engine.register({ name, description: "Throws dice.", runtime: "python", source: SOURCE });
-  }, 60_000);
+  }, 300_000);
 
   afterAll(() => engine.close());
 

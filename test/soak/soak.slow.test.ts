@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { type Guarded, runGuarded } from "../load/guarded.ts";
 import type { SoakReport } from "./report.ts";
 
-const GUARD_MS = 110_000;
+const GUARD_MS = 400_000;
 const PROGRAM = new URL("program.ts", import.meta.url);
 
 async function soak(...args: string[]): Promise<[SoakReport, Guarded]> {

@@ -72,7 +72,7 @@ beforeAll(async () => {
   printed = await new Promise((resolve) => {
     execFile(process.execPath, [COMPILER, "-p", folder, "--pretty", "false"], (_error, stdout) => resolve(stdout));
   });
-}, 120_000);
+}, 300_000);
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 describe("the compiler's message of", () => {

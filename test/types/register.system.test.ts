@@ -41,4 +41,4 @@ test("types that a file registers reach engines and clients without type argumen
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
-}, 120_000);
+}, 300_000);

@@ -158,7 +158,7 @@ test("the loss of a process that was not ready yet is told, and the next process
 /** The review that found it had `uncaughtException` end the host: the error of the start was thrown in a timer. */
 test("a host without descriptors says why it starts no process, and goes on when it can again", async () => {
   const program = new URL("programs/starved.ts", import.meta.url);
-  const { lines, code } = await runGuarded(program, [], 60_000);
+  const { lines, code } = await runGuarded(program, [], 240_000);
   expect({ said: lines.map((line) => JSON.parse(line) as unknown), code }).toEqual({
     said: [
       {
@@ -173,4 +173,4 @@ test("a host without descriptors says why it starts no process, and goes on when
     ],
     code: 0,
   });
-}, 70_000);
+}, 300_000);

@@ -28,7 +28,7 @@ let server: Server;
 
 beforeAll(async () => {
   [browser, server] = await Promise.all([launch(), serve([TALKS])]);
-}, 60_000);
+}, 300_000);
 
 afterAll(() => Promise.all([browser.close(), server.close()]));
 

@@ -38,7 +38,7 @@ let server: Server;
 beforeAll(async () => {
   const policy = { rules: [{ allow: { fetch: { origins: ["https://a.example"] } } }] };
   [browser, server] = await Promise.all([launch(), serve([KINDS], { policy })]);
-}, 60_000);
+}, 300_000);
 afterAll(async () => {
   await Promise.all([browser.close(), server.close()]);
 });

@@ -97,7 +97,7 @@ beforeAll(async () => {
     createServer(engine, { port: 0, drainMs: 0 }),
     createServer(engine, { port: 0, drainMs: 0, keys }),
   ]);
-}, 60_000);
+}, 300_000);
 afterAll(() => Promise.all([browser.close(), server.close(), guarded.close()]));
 beforeEach(() => {
   effects = [];

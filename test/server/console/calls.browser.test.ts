@@ -60,7 +60,7 @@ beforeAll(async () => {
   const gate = defineCapability({ name: "gate", methods: { pass: { handler: () => pass.promise } } });
   const options = { capabilities: [gate], policy: { rules: [{ allow: { gate: true } }] } };
   [browser, server] = await Promise.all([launch(), serve(TOOLS, options)]);
-}, 60_000);
+}, 300_000);
 afterAll(async () => {
   pass.resolve();
   await Promise.all([browser.close(), server.close()]);

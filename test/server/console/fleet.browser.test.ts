@@ -20,7 +20,7 @@ beforeAll(async () => {
   server = await serve([], { executor: { kind: "queue", url: fleet.url, fleet: fleet.name } });
   connection = RedisConnection.open(fleet.url, "forger");
   await forge();
-}, 60_000);
+}, 300_000);
 afterAll(async () => {
   await Promise.all([browser.close(), server.close(), connection.close()]);
   await fleet[Symbol.asyncDispose]();

@@ -66,7 +66,7 @@ beforeAll(async () => {
   [browser, server] = await Promise.all([launch(), serve(TOOLS)]);
   visited = await visit(browser, `${server.url}/#/tools/kinds`);
   page = visited.page;
-}, 60_000);
+}, 300_000);
 afterAll(async () => {
   await visited[Symbol.asyncDispose]();
   await Promise.all([browser.close(), server.close()]);

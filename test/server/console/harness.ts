@@ -3,7 +3,7 @@ import axe from "axe-core";
 import { createEngine, type EngineOptions, type ToolDefinition } from "../../../src/glovebox/index.ts";
 import { createServer, type Server } from "../../../src/server/http/server.ts";
 
-const DEADLINE_MS = 15_000;
+const DEADLINE_MS = 60_000;
 
 /** A browser that asks nobody for anything by itself. */
 export function launch(): Promise<Browser> {

@@ -47,7 +47,7 @@ beforeAll(async () => {
     );
   }
   await engine.execute({ id: "work-1", name: "work", arguments: { text: HOSTILE } }, { tenant: "acme" });
-}, 60_000);
+}, 300_000);
 afterAll(() => Promise.all([browser.close(), server.close()]));
 
 const TO_THE_END = 'document.querySelector(".call-box")?.scrollTo(0, 1e9)';

@@ -25,7 +25,7 @@ beforeAll(async () => {
   const keys = [keyOf("all", ["execute", "admin", "metrics"]), keyOf("calls", ["execute"])];
   [browser, server] = await Promise.all([launch(), createServer(engine, { port: 0, drainMs: 0, keys })]);
   url = server.url;
-}, 60_000);
+}, 300_000);
 afterAll(async () => {
   await Promise.all([browser.close(), server.close()]);
 });

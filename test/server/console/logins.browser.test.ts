@@ -25,7 +25,7 @@ beforeAll(async () => {
   // The login of an API is looked at when it is first used.
   await engine.execute({ name: "crm.read", arguments: { id: "1" } });
   [browser, server] = await Promise.all([launch(), createServer(engine, { port: 0, drainMs: 0, admin: "open" })]);
-}, 60_000);
+}, 300_000);
 afterAll(async () => {
   await Promise.all([browser.close(), server.close()]);
   await api[Symbol.asyncDispose]();

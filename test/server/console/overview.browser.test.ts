@@ -23,7 +23,7 @@ beforeAll(async () => {
     createEngine({ workers: 1, executor: { kind: "process", sandbox: "off" }, tools: [ECHO, WEDGE] }),
   ]);
   server = await createServer(engine, { port: 0, drainMs: 0 });
-}, 60_000);
+}, 300_000);
 afterAll(async () => {
   await Promise.all([browser.close(), server.close()]);
 });

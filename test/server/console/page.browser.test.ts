@@ -25,7 +25,7 @@ let server: Server;
 
 beforeAll(async () => {
   [browser, server] = await Promise.all([launch(), serve([ADD, ECHO])]);
-}, 60_000);
+}, 300_000);
 afterAll(async () => {
   await Promise.all([browser.close(), server.close()]);
 });

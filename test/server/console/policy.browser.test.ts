@@ -24,7 +24,7 @@ beforeAll(async () => {
   await engine.execute({ id: "good", name: "weather", arguments: { city: "here" } }, { tenant: "acme" });
   await engine.execute({ id: "bad", name: "weather", arguments: { city: "Rome" } }, { tenant: "acme" });
   await engine.execute({ id: "other", name: "weather", arguments: { city: "Bonn" } }, { tenant: "beta" });
-}, 60_000);
+}, 300_000);
 afterAll(() => Promise.all([browser.close(), server.close()]));
 
 const focused = (page: Page) => page.evaluate<string>("document.activeElement.textContent");

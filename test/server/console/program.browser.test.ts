@@ -27,7 +27,7 @@ let plain: Server;
 beforeAll(async () => {
   const codeMode = { tools: ["math.*", "fail", "wait"], typeCheck: "off" as const };
   [browser, server, plain] = await Promise.all([launch(), serve(TOOLS, { codeMode }), serve(TOOLS)]);
-}, 60_000);
+}, 300_000);
 afterAll(() => Promise.all([browser.close(), server.close(), plain.close()]));
 
 const CODE = "Program in TypeScript";

@@ -50,7 +50,7 @@ beforeAll(async () => {
     launch(),
     createServer(engine, { port: 0, drainMs: 0, agentspace: registry }),
   ]);
-}, 60_000);
+}, 300_000);
 afterAll(async () => {
   await Promise.all([browser.close(), server.close()]);
   await registry.close();

@@ -72,7 +72,7 @@ async function connectV2(server: Server): Promise<AnyClient> {
 let samples: Sample[];
 beforeAll(() => {
   samples = readSamples();
-}, 60_000);
+}, 300_000);
 
 describe.each([
   ["version 1", connectV1],

@@ -34,7 +34,7 @@ describe.skipIf(FOLDER === undefined || noJail !== undefined)(`each tool ${HOW}`
     const policy = { rules: [{ allow: { connector: Object.keys(connectors) } }] };
     engine = await createEngine({ workers: 1, executor: "threads", connectors, policy });
     await vi.waitUntil(() => engine.connectors().every(({ state }) => state === "up"), { timeout: 60_000 });
-  }, 90_000);
+  }, 300_000);
   afterAll(async () => {
     await engine.close();
     rmSync(data, { recursive: true, force: true });

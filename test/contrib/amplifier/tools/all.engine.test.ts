@@ -21,7 +21,7 @@ test("all of the tools that come with the engine are registered by their folder 
     ["web_fetch", "amplifier"],
     ["write_file", "amplifier"],
   ]);
-}, 60_000);
+}, 300_000);
 
 test("each of their modules is there by its name", () => {
   const names = ["bash", "calculator", "echo", "filesystem", "js_exec", "python_exec", "web"] as const;

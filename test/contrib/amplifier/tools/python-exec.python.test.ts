@@ -7,7 +7,7 @@ let engine: Engine;
 beforeAll(async () => {
   engine = await createEngine({ workers: 1, executor: "threads" });
   await engine.register(referenceTool("python_exec"));
-}, 60_000);
+}, 300_000);
 
 afterAll(() => engine.close());
 

@@ -35,4 +35,4 @@ test("a person is told by the next process where one is killed before it could, 
   expect(note?.body).toMatchObject({ type: "call.paused", data: { id: details.id, tool: "refund" } });
   expect(note !== undefined && isSigned(note, "a secret of many characters")).toBe(true);
   expect(new Set(hook.all.map(({ id }) => id)).size).toBe(1);
-}, 120_000);
+}, 300_000);

@@ -157,7 +157,7 @@ describe("a recorded call that is run again", () => {
       }),
       { numRuns: 4 },
     );
-  }, 120_000);
+  }, 300_000);
 
   test.each([
     ["an idle machine", 0],

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { text } from "node:stream/consumers";
 
 const PROGRAM = "promtool";
-const DEADLINE_MS = 20_000;
+const DEADLINE_MS = 120_000;
 
 export interface Checked {
   readonly code: number | null;

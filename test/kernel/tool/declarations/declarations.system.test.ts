@@ -41,7 +41,7 @@ describe("declarations of hostile tools", () => {
       }),
       { numRuns: 60 },
     );
-  }, 120_000);
+  }, 300_000);
 
   test.each<[string, Partial<DeclaredTool>]>([
     ["a description that ends the comment", { description: "*/ declare global { var x: string } /*" }],
@@ -107,7 +107,7 @@ describe("the type of a schema", () => {
       { numRuns: 200 },
     );
     expect(accepted).toBeGreaterThan(1_000);
-  }, 120_000);
+  }, 300_000);
 });
 
 /** Gives a value to a variable of a tool's type. */
