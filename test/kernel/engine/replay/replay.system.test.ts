@@ -253,11 +253,11 @@ const RACES = `export default async (input, { host }) => {
 
 describe("a recording", () => {
   test.each([
-    ["cancelled", 100, {}],
+    ["cancelled", 2_000, {}],
     ["wall_limit", 60_000, { wallMs: 100 }],
   ])("of a call that was ended from outside is not run again: %s", async (code, cancelMs, limits) => {
     const { recording } = await record(
-      "export default (input, { host }) => host.world.after({ ms: 1_000 });",
+      "export default (input, { host }) => host.world.after({ ms: 5_000 });",
       {},
       { limits },
       AbortSignal.timeout(cancelMs),
