@@ -1,9 +1,8 @@
-import { readFile, stat } from "node:fs/promises";
 import { Command } from "commander";
 import type { PolicySimulation } from "../kernel/engine/policy/simulation.ts";
-import { CliError, EXIT } from "./exit.ts";
+import { EXIT } from "./exit.ts";
 import { print, printJson, visible } from "./output.ts";
-import { ask, remoteServer } from "./remote-server.ts";
+import { ask, readText, remoteServer } from "./remote-server.ts";
 import { wholeNumber } from "./setting-flags.ts";
 
 interface Options {
@@ -19,7 +18,6 @@ interface Options {
 
 const ASK_MS = 15_000;
 const LIMIT_MAX = 1_000;
-const FILE_MAX = 256 * 1024;
 
 /** `glovebox policy`: what a policy would do. */
 export function policyCommand(): Command {
@@ -62,15 +60,6 @@ async function runSimulation(file: string, { url, keyEnv, json, ...options }: Op
   if (isWrong) process.exitCode = EXIT.INVALID;
   if (json === true) return printJson(simulation);
   for (const line of linesOf(simulation, file)) print(visible(line));
-}
-
-export async function readText(file: string): Promise<string> {
-  try {
-    if ((await stat(file)).size <= FILE_MAX) return await readFile(file, "utf8");
-  } catch {
-    throw new CliError(EXIT.USAGE, `${file} cannot be read`);
-  }
-  throw new CliError(EXIT.INVALID, `${file} has more than ${FILE_MAX} bytes`);
 }
 
 function linesOf({ findings, grants, asks, changes, compared }: PolicySimulation, file: string): string[] {

@@ -1,3 +1,4 @@
+import { readFile, stat } from "node:fs/promises";
 import { parseForWriting } from "../kernel/base/exact-json.ts";
 import { CliError, EXIT } from "./exit.ts";
 
@@ -153,4 +154,17 @@ export function parseJson(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** Bytes of a file that a command sends to a server. */
+const FILE_MAX = 256 * 1024;
+
+/** The text of a file that a command sends to a server. Rejects with a `CliError` where it cannot be read, or is too large. */
+export async function readText(file: string): Promise<string> {
+  try {
+    if ((await stat(file)).size <= FILE_MAX) return await readFile(file, "utf8");
+  } catch {
+    throw new CliError(EXIT.USAGE, `${file} cannot be read`);
+  }
+  throw new CliError(EXIT.INVALID, `${file} has more than ${FILE_MAX} bytes`);
 }

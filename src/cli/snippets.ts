@@ -1,9 +1,8 @@
 import { Command } from "commander";
 import type { Snippet, SnippetDefinition } from "../kernel/engine/snippets/snippet.ts";
-import { readText } from "./policy.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { print, printJson, say, visible } from "./output.ts";
-import { ask, type RemoteRequest, remoteServer } from "./remote-server.ts";
+import { ask, readText, type RemoteRequest, remoteServer } from "./remote-server.ts";
 
 interface Options {
   readonly url: string;

@@ -103,7 +103,7 @@ export class RedisSnippets {
     return `${this.#prefix}:snippet:${field}`;
   }
 
-  /** Every script may be sent again. */
+  /** Every script may be sent again: of a deletion that was, it is then said that there was nothing to delete. */
   #run(script: Script, args: readonly string[]): Promise<unknown> {
     const keys = [`${this.#prefix}:snippets`, `${this.#prefix}:snippets:revision`];
     return this.#runner.run({ script, keys, args, urgency: "again" });

@@ -8,7 +8,7 @@ import { DEFAULT_DURABLE } from "../../../src/kernel/store/calls/durable/durable
 import type { DurableStep } from "../../../src/kernel/store/calls/durable/durable-step.ts";
 import { APPROVAL, stepsOf } from "../../kernel/store/calls/durable/suite.ts";
 
-/* What is sealed of a call opens as it was written, and not at all otherwise. */
+/* The sealed parts of a call open as they were written, and not at all otherwise. */
 
 const CALLS = new SealedCalls(Seal.of("a secret of the fleet"), "{p}");
 const NO_BOOKS = { calls: 0, bytes: 0, ended: 0, endedBytes: 0 };

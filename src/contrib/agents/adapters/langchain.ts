@@ -24,7 +24,7 @@ export interface LangChainOptions extends OfferOptions {
   readonly interrupt?: (value: LangChainApproval) => unknown;
 }
 
-/** What a run is interrupted with: the approval of a stored call. */
+/** The approval of a stored call, for which a run is interrupted. */
 export interface LangChainApproval {
   readonly type: "approval";
   /** Id of the stored call, for `engine.calls.durable.decide`. */

@@ -130,7 +130,7 @@ async function planOf(
   return JSON.stringify({ tools, effects: planned.map(({ text }) => text) } satisfies Plan);
 }
 
-/** What a try has reported, by the steps of effects; `null` for no try. Rejects with a `StoreError`. */
+/** The report of a try, by the steps of its effects; `null` without a try. Rejects with a `StoreError`. */
 async function reportOf(id: string | null, take: TakeDurable): Promise<ReadonlyMap<number, UndoneEffect> | null> {
   if (id === null) return null;
   const answer = await take({ kind: "get", id, tenant: null });

@@ -26,7 +26,7 @@ export interface SnippetDefinition {
   readonly outputSchema?: JsonSchema;
 }
 
-/** Whose snippet is meant, and what its author may call. */
+/** The tenant of a snippet, and the rights of its author. */
 export interface SnippetAuthor {
   /** Default: calls without a tenant. */
   readonly tenant?: string | undefined;
@@ -57,13 +57,13 @@ export interface Snippet {
   readonly unusable: string | null;
 }
 
-/** What is stored of a snippet. `program`: as `buildProgram` makes it. */
+/** A snippet in its stored form. `program`: as `buildProgram` makes it. */
 export interface KeptSnippet extends Omit<Snippet, "unusable"> {
   readonly format: typeof FORMAT;
   readonly program: string;
 }
 
-const FORMAT = "glovebox-snippet/1";
+export const FORMAT = "glovebox-snippet/1";
 
 /** Programs that are tools of one tenant each. */
 export interface Snippets {
@@ -100,9 +100,9 @@ export function checkSnippet(given: SnippetDefinition): void {
     if (schema !== undefined && !isObject(schema)) refuse(`${member} must be a JSON Schema: an object`);
 }
 
-export function storedOf(snippet: Omit<KeptSnippet, "format">): StoredSnippet {
+export function storedOf(snippet: KeptSnippet): StoredSnippet {
   const { tenant, name } = snippet;
-  const text = JSON.stringify({ format: FORMAT, ...snippet } satisfies KeptSnippet);
+  const text = JSON.stringify(snippet);
   if (text.length <= TEXT_MAX) return { tenant, name, text };
   throw new GloveboxError("input_too_large", `a snippet may have ${TEXT_MAX} characters with its program and schemas`);
 }

@@ -18,6 +18,7 @@ import type { InstalledTools } from "../installed-tools.ts";
 import type { Events } from "../telemetry/events.ts";
 import {
   checkSnippet,
+  FORMAT,
   type KeptSnippet,
   readStored,
   schemaLike,
@@ -61,7 +62,7 @@ export class StoredSnippets implements Snippets {
   /** Why the tool of one could not be made. */
   readonly #failures = new Map<string, string>();
   #revision: string | null = null;
-  /** What is read and what is saved comes one after the other. */
+  /** Reads and changes, one after the other. */
   readonly #turns = new PQueue({ concurrency: 1 });
   readonly #looks: Looks;
 
@@ -171,7 +172,7 @@ export class StoredSnippets implements Snippets {
     const tools = [...new Set([...built.calls.map(({ tool }) => tool), ...called])].sort();
     requireTools(tools, author);
     return {
-      format: "glovebox-snippet/1",
+      format: FORMAT,
       name,
       tenant,
       version: hash("sha256", built.text),

@@ -80,7 +80,7 @@ return { done, paid: await signal("payment") };`;
 
 export interface OpenedJournals {
   readonly engine: Engine;
-  /** What has happened outside, in its order. */
+  /** Effects outside, in their order. */
   readonly effects: string[];
   /** Resolves when a call stays in an effect, as one does whose process is lost there. */
   readonly hanging: Promise<void>;
