@@ -119,5 +119,5 @@ test("a journal of many capability calls at once takes time in proportion to the
   }
   expect(journal.responseAt(0)).toMatchObject({ step: 1, asked: 100_000, response: { nowMs: 2 } });
   // Comparing each with all others takes minutes.
-  expect(performance.now() - startMs).toBeLessThan(10_000);
+  expect(performance.now() - startMs).toBeLessThan(30_000);
 });

@@ -89,7 +89,8 @@ describe("a stack of a bundled tool", () => {
     for (const part of ["    at ", "\n", " ", "at (tool:add:", "(((", "\u0000", "tool:add:1:1)\n    at "]) {
       mapStack(part.repeat(10_000_000 / part.length), map, "tool:add");
     }
-    expect(performance.now() - start).toBeLessThan(2_000);
+    // Work without a bound takes minutes.
+    expect(performance.now() - start).toBeLessThan(30_000);
   });
 });
 
