@@ -24,7 +24,7 @@ const WARM_CALLS = 2_500;
 const MEMORY_LOOKS = 5;
 const MEMORY_EVERY_MS = 100;
 /** For the end of what does not wait. */
-const END_MS = 5_000;
+const END_MS = 60_000;
 
 /** A figure beside what it may be at most; `null`: it is told only. */
 export interface DurableFigure {

@@ -73,8 +73,8 @@ async function engineMetrics(): Promise<readonly MetricDescription[]> {
   const events = new Events();
   const accounts = new TenantAccounts();
   accounts.of("acme").spendMain(1);
-  const oldestApprovalMs = () => Promise.resolve(null);
-  const sources = { scheduler: () => SCHEDULER, executor: () => EXECUTOR, accounts, oldestApprovalMs };
+  const standing = () => Promise.resolve(null);
+  const sources = { scheduler: () => SCHEDULER, executor: () => EXECUTOR, accounts, standing };
   const { registry } = new Metrics(events, sources, []);
   events.emit("tool:post", CALL);
   Traffic.of(registry).route("/v1/execute").duration.observe(0);

@@ -8,6 +8,7 @@ import { type Declarations, declareWithin } from "./declarations.ts";
 import { RUN_CODE, SEARCH_TOOLS } from "./model-tools.ts";
 import { expressionOf, NearestNames } from "./names.ts";
 import type { ResolvedCodeMode } from "../kernel/engine/code-mode-options.ts";
+import { SNIPPET_PREFIX } from "../kernel/engine/snippets/snippet.ts";
 import { ToolIndex } from "./search.ts";
 import { signatureOf } from "./signature.ts";
 
@@ -120,6 +121,7 @@ function isSame(one: readonly ToolDescription[], other: readonly ToolDescription
 }
 
 /** Whether programs may call a tool of that name. */
-export function mayCall(name: string, { tools }: ResolvedCodeMode): boolean {
+export function mayCall(name: string, { tools, snippets }: ResolvedCodeMode): boolean {
+  if (!snippets && name.startsWith(SNIPPET_PREFIX)) return false;
   return name !== RUN_CODE && name !== SEARCH_TOOLS && isAmong(tools, name);
 }

@@ -1,5 +1,12 @@
 import "../kernel/base/check-node.ts";
-export type { AuditAct, AuditDecision, AuditEntry, AuditTarget } from "../kernel/engine/telemetry/audit.ts";
+export type {
+  AuditAct,
+  AuditDecision,
+  AuditEntry,
+  AuditRecord,
+  AuditSnippet,
+  AuditTarget,
+} from "../kernel/engine/telemetry/audit.ts";
 export type {
   CapabilityCaller as CapabilityCall,
   CapabilityRequest,

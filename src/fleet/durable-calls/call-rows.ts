@@ -1,5 +1,6 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import type { DurableRow } from "../../kernel/store/calls/durable/durable-layout.ts";
+import { codeSql } from "../../kernel/store/calls/durable/outbox-tables.ts";
 
 /** Parts in which a call is kept: what changes together is written together, and a list needs the head alone. */
 export const PARTS = ["head", "body", "run"] as const;
@@ -27,7 +28,11 @@ export interface CallRow extends DurableRow {
   readonly wake_ms: number | null;
   /** Since when its oldest approval is open. */
   readonly approval_ms: number | null;
+  /** `ok` or the code of its error; `null` where it has not ended, or its result was not loaded. */
+  readonly code: string | null;
 }
+
+const END_CODE = codeSql("durable");
 
 type Row = Readonly<Record<string, SQLInputValue>>;
 interface PartRows {
@@ -76,7 +81,7 @@ export class CallRows {
   rows(): readonly CallRow[] {
     const columns = this.#columnsOf("durable").filter((column) => !LONG_COLUMNS.has(column));
     const approval = `(SELECT min(opened_ms) FROM durable_wait WHERE call = n AND kind = 'approval' AND state = 'open')`;
-    const sql = `SELECT ${columns.join(", ")}, ${approval} AS approval_ms FROM durable ORDER BY n`;
+    const sql = `SELECT ${columns.join(", ")}, ${approval} AS approval_ms, ${END_CODE} AS code FROM durable ORDER BY n`;
     return this.sql(sql).all() as unknown as readonly CallRow[];
   }
 

@@ -1,5 +1,7 @@
 import { HOLDER_LOST_MS } from "../../kernel/store/calls/ledger.ts";
 import { Script } from "../redis/script.ts";
+import { EXPIRY_MS, SHARED } from "./durable-keys.ts";
+import { FORGET_TARGETS, NOTE_SCRIPTS, TELL } from "./note-scripts.ts";
 
 /** Calls that one script removes, hands over, or looks at: Redis serves nobody else meanwhile. */
 export const SWEPT_MAX = 100;
@@ -10,62 +12,8 @@ const BELOW_MAX = 500;
 const OLDEST = 8;
 const TENANTS_MAX = 256;
 const HOLDERS_MAX = 100;
-/** Silence of all servers after which Redis was away for them: no holder is lost that may have been there meanwhile. */
-const SILENT_MS = 5_000;
-/** Longer than any call is kept without a change. */
-const EXPIRY_MS = 40 * 24 * 60 * 60 * 1_000;
 /** Earlier versions that a call knows, by which a writer finds what became of a lost answer. */
 const PAST_CHARS = 200;
-
-/**
- * Keys in Redis, below a prefix. Names of tenants and tools are digests. What decides is in the sealed parts of a call;
- * all else says where to look.
- *
- * - `call:ID`: a hash with the version `v` and the ones before it (`past`), the number `n` in the order of first pauses,
- *   the sealed parts `head`, `body` and `run`, and `ix`, JSON of what the sets below have of it.
- * - Sorted sets: `state:STATE` and `of:TENANT:STATE` by number, `wake:TENANT` by the time when the clock settles
- *   something, `approvals` by the time since which the oldest approval of a call is open, `ready:TENANT` by the time since
- *   which a call is ready, `wakers` and `tenants` by the first of these, `ended` and `kept:TENANT` by the time when an ended
- *   call goes, `holders` by when they were seen.
- * - Sets: `running:HOLDER`, and `made:ID` of the calls that a call has made and that have not ended.
- * - Hashes: `books:TENANT`, `total` with the bytes of all, `script:DIGEST` with its sealed text and its number of users, and
- *   `beat` with the last time when a server was heard, and since when they are without a long silence.
- *
- * ARGV begins with the prefix, and the time where not Redis tells it.
- */
-const SHARED = `
-local call, PREFIX = redis.call, ARGV[1]
-local function key(kind, name) return PREFIX .. ':' .. kind .. ':' .. name end
-local WAKERS, TENANTS = PREFIX .. ':wakers', PREFIX .. ':tenants'
-local ENDED, HOLDERS = PREFIX .. ':ended', PREFIX .. ':holders'
-local BEAT, TOTAL, SEQ = PREFIX .. ':beat', PREFIX .. ':total', PREFIX .. ':seq'
-local APPROVALS = PREFIX .. ':approvals'
-
-local function now_ms()
-  if ARGV[2] ~= '' then return tonumber(ARGV[2]) end
-  local time = call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
-end
-
-local function beat(now)
-  local last = tonumber(call('HGET', BEAT, 'last'))
-  if not last or now - last > ${SILENT_MS} then call('HSET', BEAT, 'since', now) end
-  call('HSET', BEAT, 'last', now)
-  call('PEXPIRE', BEAT, ${EXPIRY_MS})
-end
-
-local function since_ms() return tonumber(call('HGET', BEAT, 'since')) or 0 end
-
-local function add(set, score, member)
-  call('ZADD', set, score, member)
-  call('PEXPIRE', set, ${EXPIRY_MS})
-end
-
-local function line_up(line, kind, tenant)
-  local first = call('ZRANGE', key(kind, tenant), 0, 0, 'WITHSCORES')
-  if first[2] then add(line, first[2], tenant) else call('ZREM', line, tenant) end
-end
-`;
 
 const CHANGES = `
 local function join(set, member)
@@ -247,7 +195,7 @@ end
 if script ~= '' then call('PEXPIRE', key('script', script), ${EXPIRY_MS}) end
 if ARGV[9] ~= '' then add(HOLDERS, now, ARGV[9]) end
 
-local function put(id, text, head, body, run)
+local function put(id, text, head, body, run, note)
   local own = key('call', id)
   local old = call('HMGET', own, 'ix', 'v', 'past', 'n')
   local past = string.sub((old[2] or '') .. ' ' .. (old[3] or ''), 1, ${PAST_CHARS})
@@ -263,10 +211,11 @@ local function put(id, text, head, body, run)
     if new.script then call('HINCRBY', key('script', new.script), 'users', 1) end
   end
   enter(id, new, n)
+  if note ~= '' then tell(id, new.state, note, now) end
 end
 
-for at = first, #ARGV, 6 do
-  if ARGV[at] == 'drop' then drop(ARGV[at + 1]) else put(unpack(ARGV, at + 1, at + 5)) end
+for at = first, #ARGV, 7 do
+  if ARGV[at] == 'drop' then drop(ARGV[at + 1]) else put(unpack(ARGV, at + 1, at + 6)) end
 end
 return 'done'
 `;
@@ -282,8 +231,7 @@ return now
 
 /**
  * ARGV: how many ready calls to name. Returns the time, calls of each tenant of which the clock settles something, calls whose
- * holders are lost, when to look again (-1: never), ready calls of each tenant, and since when the oldest approval is open
- * (-1: none is).
+ * holders are lost, when to look again (-1: never), and ready calls of each tenant.
  */
 const DUE = `
 local now, most = now_ms(), tonumber(ARGV[3])
@@ -329,8 +277,20 @@ for at = 1, #holders, 2 do
 end
 local tenants = call('ZRANGE', TENANTS, 0, ${TENANTS_MAX - 1})
 local ready = of_each(TENANTS, 'ready', tenants, most, '+inf')
-local open = there(APPROVALS, call('ZRANGE', APPROVALS, 0, ${OLDEST - 1}))
-return { now, due, lost, wake or -1, ready, open[1] and tonumber(call('ZSCORE', APPROVALS, open[1])) or -1 }
+return { now, due, lost, wake or -1, ready }
+`;
+
+/** Returns the time, the numbers of paused calls and of those in doubt, and since when the oldest approval is open (-1: none is). */
+const STANDING = `
+local opened = -1
+for _, id in ipairs(call('ZRANGE', APPROVALS, 0, ${OLDEST - 1})) do
+  if call('EXISTS', key('call', id)) == 1 then
+    opened = tonumber(call('ZSCORE', APPROVALS, id))
+    break
+  end
+  call('ZREM', APPROVALS, id)
+end
+return { now_ms(), call('ZCARD', key('state', 'paused')), call('ZCARD', key('state', 'in_doubt')), opened }
 `;
 
 /**
@@ -369,14 +329,17 @@ return { last, is_more, found }
 const SWEEP = `
 local old = call('ZRANGEBYSCORE', ENDED, '-inf', now_ms(), 'LIMIT', 0, ${SWEPT_MAX})
 for _, id in ipairs(old) do drop(id) end
+forget_targets(now_ms())
 return #old == ${SWEPT_MAX} and 1 or 0
 `;
 
 export const DURABLE_SCRIPTS = {
   load: new Script(SHARED + LOAD),
-  commit: new Script(SHARED + CHANGES + COMMIT),
+  commit: new Script(SHARED + CHANGES + TELL + COMMIT),
   see: new Script(SHARED + SEE),
   due: new Script(SHARED + DUE),
+  standing: new Script(SHARED + STANDING),
   list: new Script(SHARED + LIST),
-  sweep: new Script(SHARED + CHANGES + SWEEP),
+  sweep: new Script(SHARED + CHANGES + FORGET_TARGETS + SWEEP),
+  ...NOTE_SCRIPTS,
 } as const;

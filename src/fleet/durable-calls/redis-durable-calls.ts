@@ -2,12 +2,7 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import PQueue from "p-queue";
 import { StoreError } from "../../kernel/base/errors.ts";
-import {
-  CALL_STATES,
-  DEFAULT_DURABLE,
-  type DurableCapacity,
-  type KeptCall,
-} from "../../kernel/store/calls/durable/durable-call.ts";
+import { CALL_STATES, type DurableCapacity, type KeptCall } from "../../kernel/store/calls/durable/durable-call.ts";
 import type { DurableAnswer, DurableQuery, DurableStep } from "../../kernel/store/calls/durable/durable-step.ts";
 import { inTurns } from "../../kernel/store/calls/durable/durable-rows.ts";
 import { isPassing } from "../redis/reply.ts";
@@ -17,6 +12,7 @@ import { CallLanes } from "./call-lanes.ts";
 import { ForeignRowsError } from "./call-rows.ts";
 import { DURABLE_SCRIPTS, LOOKED_MAX } from "./durable-scripts.ts";
 import { type LoadedCall, PrivateTables, type StepOutcome } from "./private-tables.ts";
+import { RedisNotes } from "./redis-notes.ts";
 import { RedisSnippets } from "./redis-snippets.ts";
 import { SealedCalls } from "./sealed-calls.ts";
 import {
@@ -57,7 +53,7 @@ interface Parts {
   readonly seal: Seal;
   /** Of the keys of kept calls: both have one hash tag. */
   readonly prefix: string;
-  readonly room?: DurableCapacity;
+  readonly room: DurableCapacity;
   /** A clock in place of that of Redis. */
   readonly clockMs?: () => number;
 }
@@ -84,6 +80,7 @@ export class RedisDurableCalls {
   readonly #calls: SealedCalls;
   readonly #tables: PrivateTables;
   readonly #snippets: RedisSnippets;
+  readonly #notes: RedisNotes;
   readonly #lanes = new CallLanes();
   readonly #long = new PQueue({ concurrency: 1 });
   readonly #closed = new AbortController();
@@ -91,10 +88,11 @@ export class RedisDurableCalls {
   constructor(parts: Parts) {
     this.#parts = parts;
     this.#prefix = `${parts.prefix}:waits`;
-    this.#room = parts.room ?? DEFAULT_DURABLE;
+    this.#room = parts.room;
     this.#calls = new SealedCalls(parts.seal, this.#prefix);
     this.#tables = new PrivateTables(this.#room);
     this.#snippets = new RedisSnippets(parts.runner, parts.seal, this.#prefix);
+    this.#notes = new RedisNotes((name, args) => this.#run(name, args), this.#calls, this.#tables);
   }
 
   /** Rejects with a `StoreError`: `isUnanswered` where the step may have been taken. */
@@ -107,6 +105,8 @@ export class RedisDurableCalls {
           return { kind: "done", call: null };
         case "due":
           return await this.#due(step.most, step.nowMs, endMs);
+        case "standing":
+          return await this.#standing();
         case "list":
           return await this.#list(step.query);
         case "save":
@@ -115,7 +115,7 @@ export class RedisDurableCalls {
           return await this.#snippets.take(step);
         case "notes":
         case "told":
-          throw new StoreError("notifications are not sent of calls that Redis keeps: set calls.path");
+          return await this.#notes.take(step);
         default:
           return await this.#lanes.run(idOf(step), () => this.#takeInTurn(step, endMs));
       }
@@ -202,7 +202,7 @@ export class RedisDurableCalls {
       isKept ? "" : this.#calls.closeScript(script.hash, script.text),
       ...family.checks(outcome.removed),
       ...changed.flatMap((one) => ["put", one.row.id, ...this.#calls.close(one, version, family.headOf(one.row.id))]),
-      ...outcome.removed.flatMap((gone) => ["drop", gone, "", "", "", ""]),
+      ...outcome.removed.flatMap((gone) => ["drop", gone, "", "", "", "", ""]),
     ];
     sent.push(attempt);
     try {
@@ -246,15 +246,17 @@ export class RedisDurableCalls {
     const leastMs = answers.includes(null) ? LOOK_AGAIN_MS : 0;
     // In the time of the one that asks.
     const wakeMs = now.wakeMs === null ? null : nowMs + Math.max(leastMs, now.wakeMs - now.nowMs);
-    const { oldestMs } = now;
-    const oldestApprovalMs = oldestMs === null ? null : nowMs + oldestMs - now.nowMs;
-    return { kind: "ready", ids: inTurns(now.ready, most), wakeMs, lost, oldestApprovalMs };
+    return { kind: "ready", ids: inTurns(now.ready, most), wakeMs, lost };
+  }
+
+  async #standing(): Promise<DurableAnswer> {
+    const [nowMs, paused, inDoubt, openedMs] = (await this.#run("standing", [])) as StandingReply;
+    return { kind: "standing", paused, inDoubt, oldestApprovalMs: openedMs === -1 ? null : nowMs - openedMs };
   }
 
   async #look(most: number): Promise<Look> {
-    const [nowMs, due, lost, wakeMs, ready, oldestMs] = (await this.#run("due", [most])) as LookReply;
-    const orNull = (ms: number): number | null => (ms === -1 ? null : ms);
-    return { nowMs, due, lost, wakeMs: orNull(wakeMs), ready, oldestMs: orNull(oldestMs) };
+    const [nowMs, due, lost, wakeMs, ready] = (await this.#run("due", [most])) as LookReply;
+    return { nowMs, due, lost, wakeMs: wakeMs === -1 ? null : wakeMs, ready };
   }
 
   async #list(query: DurableQuery): Promise<DurableAnswer> {
@@ -301,23 +303,15 @@ interface Look {
   readonly wakeMs: number | null;
   /** Of each tenant, the tenant that waits longest first. */
   readonly ready: readonly (readonly string[])[];
-  /** Since when the oldest approval is open; `null` where none is. */
-  readonly oldestMs: number | null;
 }
 
 type Ids = readonly string[];
-type LookReply = readonly [
-  nowMs: number,
-  due: readonly Ids[],
-  lost: Ids,
-  wakeMs: number,
-  ready: readonly Ids[],
-  oldestMs: number,
-];
+type LookReply = readonly [nowMs: number, due: readonly Ids[], lost: Ids, wakeMs: number, ready: readonly Ids[]];
+type StandingReply = readonly [nowMs: number, paused: number, inDoubt: number, openedMs: number];
 type ListReply = readonly [number | string, number, readonly (readonly [string, number, string, string])[]];
 
 const NO_BOOKS = { calls: 0, bytes: 0, ended: 0, endedBytes: 0 };
-const NOTHING_DUE: DurableAnswer = { kind: "ready", ids: [], wakeMs: null, lost: [], oldestApprovalMs: null };
+const NOTHING_DUE: DurableAnswer = { kind: "ready", ids: [], wakeMs: null, lost: [] };
 const UNKNOWN = "the store did not respond in time: the operation may have been carried out or not";
 
 function isForeign(error: unknown): boolean {

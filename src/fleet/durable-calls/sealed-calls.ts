@@ -1,3 +1,4 @@
+import { NOTE_EVENTS, type NotedCall, type NoteEvent } from "../../kernel/store/calls/durable/durable-step.ts";
 import { SealError, type Seal } from "../redis/seal.ts";
 import type { PartTexts } from "./call-rows.ts";
 import type { ChangedCall, LoadedCall } from "./private-tables.ts";
@@ -27,6 +28,11 @@ interface SealedHead {
   readonly rows: string;
   readonly body: string;
   readonly run: string;
+}
+
+/** What a note has of its call, which may be gone when it is told. */
+interface SealedNote extends Pick<NotedCall, "callId" | "tool" | "tenant" | "code"> {
+  readonly leg: number;
 }
 
 /** A call whose seals were opened. */
@@ -63,7 +69,7 @@ export class SealedCalls {
     return { head: rows, body: null, run: null };
   }
 
-  /** The indexes of a call as JSON, and its sealed parts, as they are written; empty for parts that stay. */
+  /** The indexes of a call as JSON, its sealed parts, and a note of its new state, as they are written; empty for what stays. */
   close({ row, head, body, run }: ChangedCall, version: string, before: SealedHead | undefined): readonly string[] {
     const { id } = row;
     const versions = {
@@ -76,7 +82,21 @@ export class SealedCalls {
       this.#close("head", id, version, text),
       body === null ? "" : this.#close("body", id, version, body),
       run === null ? "" : this.#close("run", id, version, run),
+      this.#note(row, before),
     ];
+  }
+
+  openNote(id: string, event: NoteEvent, sealed: string): SealedNote {
+    return JSON.parse(this.#open("note", id, event, sealed)) as SealedNote;
+  }
+
+  #note(
+    { id, state, leg, call_id: callId, tool, tenant, code }: ChangedCall["row"],
+    before: SealedHead | undefined,
+  ): string {
+    const event = NOTE_EVENTS.find((one) => one === state);
+    if (event === undefined || (before !== undefined && stateOf(before) === state)) return "";
+    return this.#close("note", id, event, JSON.stringify({ leg, callId, tool, tenant, code } satisfies SealedNote));
   }
 
   digest(kind: "tenant" | "tool" | "script", name: string): string {
@@ -122,4 +142,8 @@ export class SealedCalls {
   #about(part: string, id: string, version: string): string {
     return `${this.#prefix}:${part}:${JSON.stringify([id, version])}`;
   }
+}
+
+function stateOf({ rows }: SealedHead): string {
+  return (JSON.parse(rows) as { readonly row: { readonly state: string } }).row.state;
 }

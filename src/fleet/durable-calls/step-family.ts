@@ -7,7 +7,10 @@ import type { OpenedCall, SealedCalls, StoredCall } from "./sealed-calls.ts";
 
 /** A step about one call. `due` settles what the clock settles of it. */
 export type CallStep =
-  | Exclude<DurableStep, { readonly kind: "see" | "due" | "list" | "notes" | "told" | SnippetStep["kind"] }>
+  | Exclude<
+      DurableStep,
+      { readonly kind: "see" | "due" | "standing" | "list" | "notes" | "told" | SnippetStep["kind"] }
+    >
   | (Extract<DurableStep, { readonly kind: "due" }> & { readonly id: string });
 
 /** A difference of clocks below this one is the way of a step. */

@@ -24,6 +24,7 @@ import {
   summaryOf,
 } from "../../kernel/store/calls/call-record.ts";
 import type { CallRoom } from "../../kernel/store/calls/call-tables.ts";
+import { DEFAULT_DURABLE } from "../../kernel/store/calls/durable/durable-call.ts";
 import { type CallBackend, type OpenCalls, StoreFailure } from "../../kernel/store/calls/thread/call-backend.ts";
 import type { StoreProblem } from "../../kernel/store/calls/thread/messages.ts";
 import type { DurableAnswer, DurableStep } from "../../kernel/store/calls/durable/durable-step.ts";
@@ -104,7 +105,12 @@ export class RedisKeptCalls implements CallBackend {
     this.#prefix = prefixOf(settings.fleet, "calls");
     const seal = Seal.of(settings.secret);
     this.#rows = new SealedRows(seal, this.#prefix);
-    this.#durable = new RedisDurableCalls({ runner: this.#runner, seal, prefix: this.#prefix });
+    this.#durable = new RedisDurableCalls({
+      runner: this.#runner,
+      seal,
+      prefix: this.#prefix,
+      room: settings.durable ?? DEFAULT_DURABLE,
+    });
   }
 
   /** Begins to connect. */

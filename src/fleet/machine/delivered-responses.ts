@@ -20,10 +20,10 @@ export class DeliveredResponses {
   #attempt = 0;
   #given = 0;
 
-  /** `plan`: the responses on earlier machines. */
+  /** `plan`: the responses of earlier runs. */
   constructor(asked: number, plan: string) {
-    this.#asked = asked;
-    const { responses, late, together } = readPlan(plan);
+    const { asked: planned, responses, late, together } = readPlan(plan);
+    this.#asked = Math.max(asked, planned ?? 0);
     this.#late = [...late];
     for (const [at, nowMs] of responses) this.#responses.push({ asked: at, nowMs, step: 0 });
     for (const [at, count] of together) this.recordTogether(at, count);

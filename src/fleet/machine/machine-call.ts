@@ -1,5 +1,6 @@
 import { ERRORS } from "../../kernel/base/errors.ts";
 import type {
+  CallIdle,
   CallReply,
   CapabilityCall,
   CapabilityResponse,
@@ -176,6 +177,10 @@ export class MachineCall implements Job, JobReplay {
   onTogether(at: number, count: number): void {
     this.#delivered.recordTogether(at, count);
     this.#host.send({ kind: "together", callNumber: this.data.callNumber, start: this.#host.start, at, count });
+  }
+
+  onIdle(idle: CallIdle): void {
+    this.#host.send({ kind: "idle", callNumber: this.data.callNumber, start: this.#host.start, ...idle });
   }
 
   onLog(line: string): void {

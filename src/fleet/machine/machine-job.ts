@@ -144,6 +144,12 @@ export class MachineJob implements MachineCallHost {
     this.#host.executor.cancel(call.callNumber, "cancelled", "the call was cancelled while it ran");
   }
 
+  /** The server wants to hear when a call has nothing left to do but wait. */
+  watch(callNumber: number): void {
+    const call = this.#calls.get(callNumber);
+    if (call !== undefined) this.#host.executor.watch?.(call.callNumber);
+  }
+
   /** Ends all calls without results: the server is lost, or another machine runs the job. */
   abandon(): void {
     this.#isOver = true;

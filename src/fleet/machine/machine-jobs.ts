@@ -154,6 +154,8 @@ export class MachineJobs {
       }
       case "cancel":
         return this.#jobOf(server, message)?.cancel(message.callNumber);
+      case "watch":
+        return this.#jobOf(server, message)?.watch(message.callNumber);
       case "logged":
         return this.#jobOf(server, message)?.call(message.callNumber)?.logged();
       case "have":

@@ -28,6 +28,8 @@ export class FleetCall extends DispatchedCall {
   readonly isInspection: boolean;
   /** The job that carries the call to a machine; `null` before it is sent. */
   carrier: FleetJob | null = null;
+  /** Whether its machine is to tell when it has nothing left to do but wait. */
+  isWatched = false;
   /** Number of attempts on earlier machines. */
   #before = 0;
   #losses = 0;
@@ -45,6 +47,11 @@ export class FleetCall extends DispatchedCall {
   /** Only on the first send: after a loss only the call's own server knows which effects happened. */
   get claim(): LedgerClaim | undefined {
     return this.#losses === 0 ? this.job.fleet?.claim : undefined;
+  }
+
+  /** Whether it goes on from an earlier run: on another machine, or before a pause. */
+  get isResumed(): boolean {
+    return this.attempts > 0 || this.job.replay?.isResumed === true;
   }
 
   /** A machine has taken the call: its queue and wall time begin. */
@@ -102,6 +109,11 @@ export class FleetCall extends DispatchedCall {
     this.#answers.set(step, promise);
     this.job.ask({ step, attempt, nowMs, ...more, capability, method, args }, resolve);
     return promise;
+  }
+
+  /** Whether the call's machine may not know that it is watched: it has started the call anew, or repeats a request. */
+  mayMissWatch({ step, attempt }: Extract<MachineMessage, { readonly kind: "ask" }>): boolean {
+    return this.isWatched && (attempt !== this.#answering || this.#answers?.has(step) === true);
   }
 
   /** Log lines from index `at` on. A new attempt repeats the lines of earlier ones; those were emitted before. */

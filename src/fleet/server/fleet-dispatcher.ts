@@ -65,6 +65,18 @@ export class FleetDispatcher {
     if (size > 0) this.#host.emit("dispatch:batch", { size });
   }
 
+  /** Has the call's machine tell when the call has nothing left to do but wait: also a later machine. */
+  watch(callNumber: number): void {
+    const call = this.#calls.get(callNumber);
+    if (call === undefined) return;
+    call.isWatched = true;
+    if (call.carrier?.isHeard === true) this.#askToWatch(call, call.carrier);
+  }
+
+  #askToWatch({ callNumber }: FleetCall, { machine, id: job, start }: FleetJob): void {
+    if (machine !== null) this.#host.send(machine, { kind: "watch", callNumber, job, start });
+  }
+
   /** Ends a call now, and cancels it on its machine; of what that sends later, only the processor time counts. */
   end(callNumber: number, failure: Failure): void {
     const call = this.#calls.get(callNumber);
@@ -133,6 +145,10 @@ export class FleetDispatcher {
       case "restart":
         this.#emitRestart(call, call.attempts);
         return call.restart(message.attempts);
+      case "idle": {
+        const { asked, delivered, dueInMs } = message;
+        return call.job.onIdle?.({ asked, delivered, dueInMs });
+      }
       case "done":
         return this.#onDone(machine, call, message);
       case "spent":
@@ -242,6 +258,7 @@ export class FleetDispatcher {
   #onAsk(machine: string, call: FleetCall, asked: Extract<MachineMessage, { readonly kind: "ask" }>): void {
     const { callNumber, step, attempt, start } = asked;
     const job = call.carrier;
+    if (job !== null && call.mayMissWatch(asked)) this.#askToWatch(call, job);
     void call.ask(asked)?.then((answer) => {
       if (call.isOver || call.carrier !== job || job?.machine !== machine || job.start !== start) return;
       this.#host.send(machine, { kind: "answer", callNumber, step, attempt, answer: JSON.stringify(answer) });

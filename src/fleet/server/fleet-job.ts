@@ -1,7 +1,7 @@
 /** A call as its job sees it. */
 interface CarriedCall {
   readonly callNumber: number;
-  readonly attempts: number;
+  readonly isResumed: boolean;
 }
 
 /** A BullMQ job, as its server sees it. */
@@ -12,7 +12,7 @@ export class FleetJob {
   /** The numbers of its calls that have not ended. */
   readonly open: Set<number>;
   readonly sentMs: number;
-  /** Whether an earlier job, now lost in Redis, already started some of its calls. */
+  /** Whether some of its calls have begun before: in a job that is lost in Redis, or before a pause. */
   readonly isAgain: boolean;
   /** The machine that started it last, and the number of that start. Messages of earlier starts are ignored. */
   machine: string | null = null;
@@ -31,7 +31,7 @@ export class FleetJob {
     this.runs = calls.map(({ callNumber }) => callNumber);
     this.open = new Set(this.runs);
     this.sentMs = nowMs;
-    this.isAgain = calls.some(({ attempts }) => attempts > 0);
+    this.isAgain = calls.some(({ isResumed }) => isResumed);
     this.seenMs = nowMs;
   }
 

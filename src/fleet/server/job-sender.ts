@@ -236,7 +236,7 @@ export class JobSender {
         callId: job.callId,
         args: job.args,
         ...command,
-        seed: seedOf(this.#options.entropyKey, `${callNumber}`),
+        seed: job.replay?.seed ?? seedOf(this.#options.entropyKey, `${callNumber}`),
         nowMs,
         stream: job.stream,
       };

@@ -199,6 +199,10 @@ export class QueueExecutor implements Executor {
     this.#dispatcher.end(callNumber, { code, message });
   }
 
+  watch(callNumber: number): void {
+    this.#dispatcher.watch(callNumber);
+  }
+
   inspect(script: ToolScript): Promise<Inspection> {
     return new Promise((resolve) => {
       const job = inspectionJob(this.#options.nextCallNumber(), script, resolve);

@@ -1,4 +1,4 @@
-import type { CallReply } from "../../kernel/executor/executor.ts";
+import type { CallIdle, CallReply } from "../../kernel/executor/executor.ts";
 import type { CapabilityCall } from "../../kernel/base/protocol/capability-call.ts";
 import type { RunLimits } from "../../kernel/base/protocol/messages.ts";
 import type { ToolScript } from "../../kernel/base/protocol/script.ts";
@@ -75,11 +75,11 @@ export interface JobData {
   readonly calls: readonly FleetCallData[];
   /** Whether the only call is a module inspection; its output is an `Inspection`. */
   readonly isInspection?: boolean;
-  /** Whether an earlier job already started some of its calls: then even its first start waits for `resume`. */
+  /** Whether some of its calls have begun before, in a job or a run: then even its first start waits for `resume`. */
   readonly isAgain?: boolean;
 }
 
-/** State of a call that another machine has started. */
+/** State of a call that another machine has started, or that goes on after a pause. */
 export interface Resumption {
   readonly callNumber: number;
   /** Number of its attempts. */
@@ -118,6 +118,8 @@ export type MachineMessage =
   | (CallReference & { readonly kind: "late"; readonly fired: number; readonly nowMs: number })
   | (CallReference & { readonly kind: "together"; readonly at: number; readonly count: number })
   | (CallReference & { readonly kind: "restart"; readonly attempts: number })
+  /** A call that its server watches has nothing left to do but wait. */
+  | (CallReference & CallIdle & { readonly kind: "idle" })
   /**
    * `attempts` of the reply counts this machine's only. `refusedForMs`: time for which the machine refuses the tool's
    * calls. `isWorking`: the call's worker works on, and `spent` follows.
@@ -149,6 +151,8 @@ export type ServerMessage =
     }
   /** Names the job and its start: the same call may have reached the machine again in another job. */
   | (CallReference & { readonly kind: "cancel"; readonly job: string })
+  /** The server wants to hear `idle` of the call from now on, and now if it is idle. */
+  | (CallReference & { readonly kind: "watch"; readonly job: string })
   /** The server has received the lines of the last `log` message with `isFull`. */
   | (CallReference & { readonly kind: "logged"; readonly job: string })
   /** Reply to `need`: the text's reference or the sealed config; neither where the server no longer has the tool. */

@@ -103,6 +103,10 @@ function isMachineMessage(message: Fields): message is Fields & MachineMessage {
       return isCount(message["at"]) && isStart(message["count"]);
     case "restart":
       return isCount(message["attempts"]);
+    case "idle": {
+      const { asked, delivered, dueInMs } = message;
+      return isCount(asked) && isCount(delivered) && (dueInMs === null || isTime(dueInMs));
+    }
     case "done":
       return isDone(message);
     case "spent":
@@ -137,6 +141,7 @@ function isServerMessage(message: Fields): message is Fields & ServerMessage {
       return isCount(callNumber) && isStart(step) && isStart(attempt) && isText(answer);
     }
     case "cancel":
+    case "watch":
     case "logged":
       return isCount(message["callNumber"]) && isShort(message["job"]) && isStart(message["start"]);
     case "resume":

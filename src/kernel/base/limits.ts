@@ -106,3 +106,14 @@ export function count(name: string, value: number | undefined, fallback: number,
   }
   return value;
 }
+
+/** As `count`, for a number that has a bound. */
+export function countWithin(
+  name: string,
+  value: number | undefined,
+  fallback: number,
+  [least, most]: readonly [least: number, most: number],
+): number {
+  if (value === undefined || (Number.isInteger(value) && value >= least && value <= most)) return value ?? fallback;
+  throw new RangeError(`${name} must be a whole number from ${least} to ${most}`);
+}

@@ -27,7 +27,7 @@ import { type DetailOptions, DetailWriter } from "./call/detail-writer.ts";
 import { ApprovalRequests } from "./call/approval-request.ts";
 import { CallPipeline } from "./call/call-pipeline.ts";
 import { Idempotency } from "./call/idempotency.ts";
-import { DEFAULT_ROOM } from "./call-options.ts";
+import { DEFAULT_ROOM, DEFAULT_WAITING } from "./call-options.ts";
 import { createBroker } from "./create-broker.ts";
 import type { CreateExecutor } from "../executor/executor-factory.ts";
 import { DurableStage } from "./durable/durable-stage.ts";
@@ -129,8 +129,11 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const asked = { ...parts, plugins: options.plugins, nextCallNumber, entropyKey, restore };
   const takesAll = options.calls?.resume !== false;
   const notified = resolveNotify(options.notify, process.env);
-  const durable: DurableStage = durableStage({ ...asked, takesAll, notified }, kept?.store ?? null, (...given) =>
-    pipeline.resume(...given),
+  const waiting = options.calls?.waiting ?? DEFAULT_WAITING;
+  const durable: DurableStage = durableStage(
+    { ...asked, takesAll, notified, waiting },
+    kept?.store ?? null,
+    (...given) => pipeline.resume(...given),
   );
   const keeper = kept?.keeper ?? null;
   const pipeline: CallPipeline = new CallPipeline({ ...parts, nextCallNumber, entropyKey, keeper, durable });
@@ -178,7 +181,7 @@ function sourcesOf(
     scheduler: () => scheduler.stats(),
     executor: () => executor.stats(),
     accounts: broker.accounts,
-    oldestApprovalMs: () => durable().oldestApprovalMs(),
+    standing: () => durable().standing(),
   };
 }
 

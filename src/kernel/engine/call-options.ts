@@ -1,9 +1,10 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { count } from "../base/limits.ts";
+import { count, countWithin } from "../base/limits.ts";
 import { IN_MEMORY } from "../store/sqlite/layout.ts";
 import { type Keep, KEEPS } from "../store/calls/call-record.ts";
 import type { CallRoom } from "../store/calls/call-tables.ts";
+import { DEFAULT_DURABLE, type DurableCapacity } from "../store/calls/durable/durable-call.ts";
 import { type CallStoreFactory, type PluginStore, pluginStore } from "../store/store-factory.ts";
 import { checkNotify, type NotifyTarget } from "./durable/notify-options.ts";
 import type { RedactValue } from "./call/redact-detail.ts";
@@ -45,7 +46,20 @@ export interface CallOptions {
    * only those that it has stored itself, as in a process that decides what others run.
    */
   readonly resume?: boolean;
-  /** Addresses that are told of calls that wait for a person, are in doubt, or have ended: at most 8. Needs a file. */
+  /** Time after which a call that waits is cancelled, in milliseconds; at most 30 days. Default 7 days. */
+  readonly expiresMs?: number;
+  /** Time for which the result of a call that has waited is kept, in milliseconds; at most 30 days. Default 24 hours. */
+  readonly keepMs?: number;
+  /** A timer of a call that is due sooner is waited for, in milliseconds; at most a minute. Default 1,000. */
+  readonly lingerMs?: number;
+  /** Bytes of a call that waits, with its journal; 64 KiB to 64 MiB. Default 8 MiB. */
+  readonly callBytes?: number;
+  /** Calls of a tenant that wait at once, and their bytes. Default 10,000 and 1 GiB. */
+  readonly perTenant?: number;
+  readonly tenantBytes?: number;
+  /** Calls that this engine runs on at once after they have waited. Default 64. */
+  readonly resumeAtOnce?: number;
+  /** Addresses that are told of calls that wait for a person, are in doubt, or have ended: at most 8. */
   readonly notify?: readonly NotifyTarget[];
 }
 
@@ -56,10 +70,24 @@ export interface ResolvedCallOptions {
   readonly place: { readonly path: string } | PluginStore<CallStoreFactory>;
   readonly room: CallRoom;
   readonly resume: boolean;
+  readonly waiting: WaitingOptions;
+}
+
+/** Times and numbers of calls that wait. */
+export interface WaitingOptions {
+  readonly expiresMs: number;
+  readonly lingerMs: number;
+  readonly resumeAtOnce: number;
 }
 
 const HOUR_MS = 60 * 60 * 1_000;
+const DAY_MS = 24 * HOUR_MS;
 const MIB = 1024 * 1024;
+/** Redis forgets calls that nobody has changed for longer. */
+const WAITS_MAX_MS = 30 * DAY_MS;
+const LINGER_MAX_MS = 60_000;
+
+export const DEFAULT_WAITING: WaitingOptions = { expiresMs: 7 * DAY_MS, lingerMs: 1_000, resumeAtOnce: 64 };
 
 export const DEFAULT_ROOM: CallRoom = { maxAgeMs: 7 * 24 * HOUR_MS, detailAgeMs: 24 * HOUR_MS, maxBytes: 256 * MIB };
 
@@ -75,16 +103,34 @@ export function resolveCalls(
   if (redact !== undefined && typeof redact !== "function") throw new TypeError("calls.redact must be a function");
   if (typeof resume !== "boolean") throw new TypeError("calls.resume must be true or false");
   checkNotify(options.notify);
-  if (options.notify !== undefined && options.url !== undefined)
-    throw new TypeError("calls.notify requires calls.path: calls that are kept in Redis do not notify yet");
   const place = resolvePlace(options, stateDir, factory);
   const maxBytesDefault = "factory" in place ? place.factory.maxBytes : DEFAULT_ROOM.maxBytes;
   const room = {
     maxAgeMs: count("calls.maxAgeMs", maxAgeMs, DEFAULT_ROOM.maxAgeMs, 1),
     detailAgeMs: count("calls.detailAgeMs", detailAgeMs, DEFAULT_ROOM.detailAgeMs, 1),
     maxBytes: count("calls.maxBytes", maxBytes, maxBytesDefault, 16 * MIB),
+    durable: resolveCapacity(options),
   };
-  return keep === "nothing" ? null : { keep, redact, place, room, resume };
+  return keep === "nothing" ? null : { keep, redact, place, room, resume, waiting: resolveWaiting(options) };
+}
+
+function resolveWaiting({ expiresMs, lingerMs, resumeAtOnce }: CallOptions): WaitingOptions {
+  const fallback = DEFAULT_WAITING;
+  return {
+    expiresMs: countWithin("calls.expiresMs", expiresMs, fallback.expiresMs, [1, WAITS_MAX_MS]),
+    lingerMs: countWithin("calls.lingerMs", lingerMs, fallback.lingerMs, [0, LINGER_MAX_MS]),
+    resumeAtOnce: countWithin("calls.resumeAtOnce", resumeAtOnce, fallback.resumeAtOnce, [1, 10_000]),
+  };
+}
+
+function resolveCapacity({ callBytes, perTenant, tenantBytes, keepMs }: CallOptions): DurableCapacity {
+  const fallback = DEFAULT_DURABLE;
+  return {
+    callBytes: countWithin("calls.callBytes", callBytes, fallback.callBytes, [MIB / 16, 64 * MIB]),
+    perTenant: countWithin("calls.perTenant", perTenant, fallback.perTenant, [1, 10_000_000]),
+    tenantBytes: count("calls.tenantBytes", tenantBytes, fallback.tenantBytes, MIB),
+    keepMs: countWithin("calls.keepMs", keepMs, fallback.keepMs, [0, WAITS_MAX_MS]),
+  };
 }
 
 function resolvePlace(

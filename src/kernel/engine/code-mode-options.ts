@@ -4,6 +4,8 @@ import { count, type Limits } from "../base/limits.ts";
 export interface CodeModeOptions {
   /** Names of the tools that programs may call, each of which may end in `*`. Default: all. */
   readonly tools?: readonly string[];
+  /** Whether snippets are among them. Default true. */
+  readonly snippets?: boolean;
   /** Names of tools that are declared before others, each of which may end in `*`. */
   readonly pinned?: readonly string[];
   /** Tokens of the declarations that models read, each counted as 4 characters. Default 4,000. */
@@ -30,6 +32,7 @@ export const TYPE_CHECKS = ["auto", "require", "off"] as const;
 /** Options with their defaults. */
 export interface ResolvedCodeMode {
   readonly tools: readonly string[];
+  readonly snippets: boolean;
   readonly pinned: readonly string[];
   readonly tokens: number;
   readonly typeCheck: TypeCheckMode;
@@ -57,12 +60,14 @@ const PATTERN_MAX = 256;
 /** Throws a `RangeError` or a `TypeError` that names the option and what it must be. */
 export function resolveCodeMode(options: CodeModeOptions = {}): ResolvedCodeMode {
   const { tools = ["*"], pinned = [], tokens, tenant, resultChars, codeChars, limits } = options;
-  const { typeCheck = "auto" } = options;
+  const { typeCheck = "auto", snippets = true } = options;
   if (!TYPE_CHECKS.includes(typeCheck)) throw new TypeError(`codeMode.typeCheck must be ${TYPE_CHECKS.join(", ")}`);
+  if (typeof snippets !== "boolean") throw new TypeError("codeMode.snippets must be true or false");
   checkPatterns("codeMode.tools", tools);
   checkPatterns("codeMode.pinned", pinned);
   return {
     tools,
+    snippets,
     pinned,
     tokens: count("codeMode.tokens", tokens, TOKENS, 100),
     typeCheck,

@@ -56,7 +56,7 @@ export interface ExecuteOptions {
   readonly pause?: "return" | "wait" | "refuse";
   /**
    * Stores the call before it begins: after the loss of its process another one goes on with it, and each effect happens
-   * once. Not for tools with isolation `shared`, and not for calls on worker machines. Default false.
+   * once. Not for tools with isolation `shared`. Default false.
    */
   readonly durable?: boolean;
   /**

@@ -252,7 +252,7 @@ const MEMBERS = {
     "notify",
   ],
   fetch: ["lookup", "connectMs", "headersMs", "idleMs"],
-  codeMode: ["tools", "pinned", "tokens", "typeCheck", "tenant", "resultChars", "codeChars", "limits"],
+  codeMode: ["tools", "snippets", "pinned", "tokens", "typeCheck", "tenant", "resultChars", "codeChars", "limits"],
 } as const;
 const DURATIONS = ["connectMs", "headersMs", "idleMs"] as const;
 

@@ -74,8 +74,9 @@ function executorValues(executor: ResolvedExecutorOptions): object {
   return { ...isolates, ...own, kind: factory.kind };
 }
 
-function callValues({ keep, place, room }: ResolvedCallOptions): object {
-  return { keep, ...placeValues(place), ...room };
+function callValues({ keep, place, room, waiting }: ResolvedCallOptions): object {
+  const { durable, ...rest } = room;
+  return { keep, ...placeValues(place), ...rest, ...durable, ...waiting };
 }
 
 /** Of a store that a plugin brought, its own options. */

@@ -280,6 +280,13 @@ export const CONFIG_SCHEMA: Part = section({
     maxAgeMs: COUNT,
     detailAgeMs: COUNT,
     maxBytes: COUNT,
+    expiresMs: { description: "time after which a call that waits is cancelled", ...COUNT },
+    keepMs: { description: "time for which the result of a call that has waited is kept", ...COUNT },
+    lingerMs: { description: "a timer of a call that is due sooner is waited for", type: "integer", minimum: 0 },
+    callBytes: { description: "size of a call that waits", ...COUNT },
+    perTenant: { description: "calls of a tenant that wait at once", ...COUNT },
+    tenantBytes: { description: "size of the calls of a tenant that wait", ...COUNT },
+    resumeAtOnce: { description: "calls that go on at once after they have waited", ...COUNT },
     notify: {
       description: "addresses that are told of calls that wait for a person, are in doubt, or have ended",
       type: "array",
@@ -316,6 +323,7 @@ export const CONFIG_SCHEMA: Part = section({
     description: "code mode: run_code and search_tools, and the routes /mcp/code and /v1/code",
     ...section({
       tools: { description: "names of the tools that programs may call, which may end in *", ...TEXTS },
+      snippets: { description: "whether snippets are among them", type: "boolean" },
       pinned: { description: "names of tools that are declared before others, which may end in *", ...TEXTS },
       tokens: { description: "size of the declarations that models read", type: "integer", minimum: 100 },
       typeCheck: { description: "whether programs are checked before they run", enum: TYPE_CHECKS },

@@ -40,7 +40,7 @@ async function serve(resume: boolean): Promise<Engine> {
     executor: { kind: "queue", ...shared },
     calls: { ...shared, resume },
     capabilities: [ledger],
-    policy: { rules: [{ allow: { ledger: true } }] },
+    policy: { rules: [{ allow: { ledger: true, pause: true } }] },
     tools: [
       {
         name: "refund",
@@ -48,6 +48,21 @@ async function serve(resume: boolean): Promise<Engine> {
         approval: "always",
         capabilities: { ledger: true },
         source: "export default async ({ item }, { host }) => [item, await host.ledger.add({ refunded: item })];",
+      },
+      {
+        name: "order",
+        description: "Orders, and waits in its midst for a person and for a payment.",
+        capabilities: { ledger: true, pause: true },
+        source: `export default async ({ item }, { host }) => {
+          const drawn = Math.random();
+          await host.ledger.add({ ordered: item });
+          const [{ data }, paid] = await Promise.all([
+            host.pause.approval({ message: "Send it?", data: { drawn } }),
+            host.pause.signal({ name: "paid" }),
+          ]);
+          await host.ledger.add({ sent: item });
+          return { drawn, data, paid };
+        };`,
       },
     ],
   });
@@ -73,4 +88,38 @@ test("a call of a fleet that waits at one server is approved at a second, and ru
   // Its pause, its approval, its claim, what it has asked, and what it begins: an effect is announced before it happens.
   expect(written[0]).toBeGreaterThanOrEqual(4);
   expect((await second.calls.durable.list({ tenant: "acme" })).calls).toMatchObject([{ id, state: "ended" }]);
+});
+
+test("a call that waits in its midst holds no machine, and goes on where it waited, on a machine for another server", async () => {
+  effects.length = 0;
+  const first = await serve(false);
+  const { error } = await first.execute({ name: "order", arguments: { item: 8 } });
+  const id = error?.code === "paused" ? (error.details?.id ?? "") : "";
+  await expect.poll(() => first.stats().executor.fleet?.busySlots, POLL).toBe(0);
+  await first.close({ drainMs: 0 });
+  expect(effects).toEqual([{ ordered: 8 }]);
+  const second = await serve(true);
+  const waits = (await second.calls.durable.get(id))?.waits ?? [];
+  const drawn = waits.flatMap((wait) => (wait.kind === "approval" ? [wait.arguments] : []))[0];
+  await second.calls.durable.signal(id, "paid", { euros: 12 });
+  const digest = waits.flatMap((wait) => (wait.kind === "approval" ? [wait.digest] : []))[0] ?? "";
+  await second.calls.durable.decide(id, { decision: "approve", digest, data: "yes" });
+  await expect.poll(async () => (await second.calls.durable.get(id))?.state, POLL).toBe("ended");
+  const output = { ...(drawn as object), data: "yes", paid: { euros: 12 } };
+  expect(await second.calls.durable.result(id)).toMatchObject({ success: true, output });
+  expect(effects).toEqual([{ ordered: 8 }, { sent: 8 }]);
+});
+
+test("a call that is stored before its start is told to its machine anew where that is lost, and pauses there", async () => {
+  effects.length = 0;
+  const server = await serve(true);
+  const [lost] = fleet.machines;
+  const going = server.execute({ name: "order", arguments: { item: 9 } }, { durable: true });
+  await expect.poll(() => effects.length, POLL).toBe(1);
+  await Promise.all([lost?.end("SIGKILL"), fleet.add()]);
+  const { error } = await going;
+  const id = error?.code === "paused" ? (error.details?.id ?? "") : "";
+  const kinds = (await server.calls.durable.get(id))?.waits.map(({ kind }) => kind);
+  expect(kinds).toEqual(["approval", "signal"]);
+  expect(effects).toEqual([{ ordered: 9 }]);
 });

@@ -7,6 +7,7 @@ import { Seal } from "../../../src/fleet/redis/seal.ts";
 import type { DurableStep } from "../../../src/kernel/store/calls/durable/durable-step.ts";
 import { RedisSnippets } from "../../../src/fleet/durable-calls/redis-snippets.ts";
 import { describeSnippets } from "../../kernel/store/calls/durable/snippet-suite.ts";
+import { describeNotes } from "../../kernel/store/calls/durable/note-suite.ts";
 import { describeDurableCalls } from "../../kernel/store/calls/durable/suite.ts";
 import { connectTo, type RedisServer, startRedis } from "../../redis-server.ts";
 
@@ -68,6 +69,34 @@ describe("calls that wait, in Redis", () => {
       },
     };
   }, 15);
+});
+
+describe("notes of calls, in Redis", () => {
+  describeNotes((room, nowMs) => {
+    const prefix = `{glovebox:${randomUUID()}:calls}`;
+    let sweptMs: number | null = null;
+    const calls = new RedisDurableCalls({
+      runner: new ScriptRunner(connection),
+      seal: SEAL,
+      prefix,
+      room,
+      clockMs: () => sweptMs ?? nowMs(),
+    });
+    onTestFinished(() => calls.close());
+    const { client } = connection;
+    return {
+      take: (step) => calls.take(step),
+      sweep: (ms) => {
+        sweptMs = ms;
+        return calls.sweep();
+      },
+      count: () => client.zcard(`${prefix}:waits:notes:a`),
+      fill: async () => {
+        const older = Array.from({ length: 10_000 }, (_, at) => [900_000 + at, `ended c_old${at}`]).flat();
+        await client.zadd(`${prefix}:waits:notes:a`, ...older);
+      },
+    };
+  });
 });
 
 describe("snippets, in Redis", () => {

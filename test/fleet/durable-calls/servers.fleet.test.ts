@@ -59,7 +59,7 @@ async function storeOver(
   onTestFinished(() => connection.close());
   const runner = new ScriptRunner(connection);
   const run = (one: ScriptRun): Promise<unknown> => between(one, () => runner.run(one));
-  const calls = new RedisDurableCalls({ runner: { run }, seal: Seal.of(SECRET), prefix });
+  const calls = new RedisDurableCalls({ runner: { run }, seal: Seal.of(SECRET), prefix, room: DEFAULT_DURABLE });
   onTestFinished(() => calls.close());
   return stepsOf(calls, Date.now());
 }

@@ -227,3 +227,43 @@ test("answers that a call had in one turn on its machine are written into its jo
   dispatcher.onMessage(MACHINE, { kind: "together", callNumber: 1, start: 0, at: 5, count: 2 });
   expect(told).toEqual([[2, 3]]);
 });
+
+test("a machine is told that a call is watched, and told again where the message may have been lost", () => {
+  const sent: [machine: string, message: ServerMessage][] = [];
+  const idles: unknown[] = [];
+  const job: Job = {
+    ...inspectionJob(1, SCRIPT, nothing),
+    ask: nothing,
+    onIdle: (idle) => void idles.push(idle),
+    limits: { ...inspectionJob(1, SCRIPT, nothing).limits, capabilityCalls: 10 },
+  };
+  const call = new FleetCall(job, performance.now());
+  const dispatcher = new FleetDispatcher({
+    ...NO_HOST,
+    send: (machine, message) => void sent.push([machine, message]),
+  });
+  call.carrier = new FleetJob("job", [call], performance.now());
+  dispatcher.run(call);
+  dispatcher.onSent(call.carrier);
+  dispatcher.onMessage(MACHINE, { kind: "taken", job: "job", start: 1 });
+  const ask = { ...ASK, job: "job", start: 1 } as const;
+  dispatcher.onMessage(MACHINE, ask);
+  expect(sent).toEqual([]);
+  dispatcher.watch(1);
+  dispatcher.onMessage(MACHINE, { ...ask, step: 2 });
+  const watch = { kind: "watch", callNumber: 1, job: "job", start: 1 } as const;
+  expect(sent).toEqual([[MACHINE, watch]]);
+  dispatcher.onMessage(MACHINE, ask);
+  expect(sent).toEqual([
+    [MACHINE, watch],
+    [MACHINE, watch],
+  ]);
+  const other = "machine-0000000000000002";
+  dispatcher.onMessage(other, { kind: "taken", job: "job", start: 2 });
+  dispatcher.onMessage(other, { ...ask, start: 2, attempt: 2 });
+  expect(sent.at(-1)).toEqual([other, { ...watch, start: 2 }]);
+  // Of the machine that the call has left, nothing is heard.
+  dispatcher.onMessage(MACHINE, { kind: "idle", callNumber: 1, start: 1, asked: 2, delivered: 0, dueInMs: null });
+  dispatcher.onMessage(other, { kind: "idle", callNumber: 1, start: 2, asked: 1, delivered: 0, dueInMs: 5 });
+  expect(idles).toEqual([{ asked: 1, delivered: 0, dueInMs: 5 }]);
+});

@@ -57,6 +57,7 @@ const ofMachines: readonly MachineMessage[] = [
   { kind: "late", callNumber: 1, start: 1, fired: 1, nowMs: 1 },
   { kind: "together", callNumber: 1, start: 1, at: 0, count: 2 },
   { kind: "restart", callNumber: 1, start: 1, attempts: 1 },
+  { kind: "idle", callNumber: 1, start: 1, asked: 2, delivered: 1, dueInMs: null },
   { kind: "done", callNumber: 1, start: 1, reply, refusedForMs: 10 },
   { kind: "done", callNumber: 1, start: 1, reply, isWorking: true },
   { kind: "spent", callNumber: 1, start: 1, cpuMs: 12.5 },
@@ -72,6 +73,7 @@ const ofServers: readonly ServerMessage[] = [
   { kind: "resume", job: `${SERVER}-1`, start: 2, calls: [resumption] },
   { kind: "answer", callNumber: 1, step: 1, attempt: 1, answer: "{}" },
   { kind: "cancel", callNumber: 1, job: `${SERVER}-1`, start: 1 },
+  { kind: "watch", callNumber: 1, job: `${SERVER}-1`, start: 1 },
   { kind: "logged", callNumber: 1, job: `${SERVER}-1`, start: 1 },
   { kind: "have", script: KEY, text: TEXT, config: "sealed" },
 ];

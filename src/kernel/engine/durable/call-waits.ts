@@ -16,11 +16,10 @@ import {
 import type { DurableAnswer, JournalLine, TakeDurable } from "../../store/calls/durable/durable-step.ts";
 import type { CallWaiting } from "../call/call-waiting.ts";
 import type { EngineCall } from "../call/engine-call.ts";
+import type { WaitingOptions } from "../call-options.ts";
 import { type DurableRuns, madeOf } from "./durable-record.ts";
 import { storePause, takeSurely, TAKEN_OVER } from "./durable-steps.ts";
 
-/** A timer that is due sooner is waited for. */
-const LINGER_MS = 1_000;
 /** Pauses between looks at a run that is on its way to rest. */
 const LOOK_LEAST_MS = 5;
 const LOOK_MOST_MS = 500;
@@ -29,6 +28,7 @@ interface WaitParts {
   readonly take: TakeDurable;
   readonly executor: Pick<Executor, "watch" | "cancel">;
   readonly entropyKey: string;
+  readonly waiting: Pick<WaitingOptions, "expiresMs" | "lingerMs">;
   /** It has been stored, and its run ends. */
   readonly onPause: (waits: CallWaits) => void;
 }
@@ -181,7 +181,7 @@ export class CallWaits implements CallWaiting {
   /** Why the call cannot go on in another run; `null` where it can. */
   obstacleToKeeping(): string | null {
     const { tool } = this.call;
-    if (this.#parts.executor.watch === undefined) return "calls on worker machines cannot wait yet";
+    if (this.#parts.executor.watch === undefined) return "this kind of executor does not tell when a call waits";
     if (tool.own !== undefined && tool.program === undefined && tool.snippet === undefined)
       return "a program of this kind cannot wait";
     if (tool.script.isolation === "shared")
@@ -207,7 +207,7 @@ export class CallWaits implements CallWaiting {
   /** Whether the run has paused, or goes on with what was settled meanwhile. */
   async #tryPause(idle: CallIdle): Promise<boolean> {
     const { call } = this;
-    if (idle.dueInMs !== null && idle.dueInMs <= LINGER_MS) return false;
+    if (idle.dueInMs !== null && idle.dueInMs <= this.#parts.waiting.lingerMs) return false;
     const open = [...this.#open.keys()];
     const snapshot = (await call.session?.snapshot({ ...idle, open })) ?? null;
     if (snapshot === null || call.isSettled || this.#idle !== idle) return false;
@@ -228,8 +228,8 @@ export class CallWaits implements CallWaiting {
 
   async #store(kept: Pick<PausedCall, "runs" | "journal" | "plan" | "wakeMs">, nowMs: number): Promise<boolean> {
     const { id, leg, call, isStored } = this;
-    const { take, executor, onPause } = this.#parts;
-    const made = isStored ? null : madeOf(call, nowMs);
+    const { take, executor, waiting, onPause } = this.#parts;
+    const made = isStored ? null : madeOf(call, nowMs, waiting.expiresMs);
     const stored = await storePause(take, { id, leg, made, ...kept, waits: this.open }, nowMs);
     switch (stored.kind) {
       case "stored":

@@ -14,8 +14,6 @@ import { type Recording, toRecordedTool } from "../replay/recording.ts";
  * on from a journal would be another than it was. `fixtures/journals` has calls of earlier versions, which prove that it is not.
  */
 const FORMAT = "glovebox-durable/1";
-/** Time for which a call is kept while it waits. */
-export const EXPIRES_MS = 7 * 24 * 60 * 60 * 1_000;
 
 /** Options of a call that hold for all of its runs. */
 const KEPT_OPTIONS = ["tenant", "priority", "limits", "maxLimits", "tools", "capabilities", "origin", "undo"] as const;
@@ -56,7 +54,7 @@ export const UNRUN = { runs: JSON.stringify(NO_RUNS), plan: "", journal: JSON.st
 /** The tool of a durable call, as it was: its config stays where it is. */
 export type PinnedTool = Recording["tool"];
 
-export function madeOf(call: EngineCall, nowMs: number): MadeCall {
+export function madeOf(call: EngineCall, nowMs: number, expiresMs: number): MadeCall {
   const { callId, tool, tenant, args, command, limits, options } = call;
   const kept: KeptOptions = Object.fromEntries(
     KEPT_OPTIONS.flatMap((option) => (options[option] === undefined ? [] : [[option, options[option]]])),
@@ -82,7 +80,7 @@ export function madeOf(call: EngineCall, nowMs: number): MadeCall {
     key: options.origin?.key ?? null,
     parent: parentId === undefined ? null : { id: parentId, step: call.parentStep },
     createdMs: nowMs,
-    expiresMs: nowMs + EXPIRES_MS,
+    expiresMs: nowMs + expiresMs,
     undoesOnFailure: options.undo === "onFailure",
     record: JSON.stringify(record),
     script: isProgram ? null : scriptOf(tool),

@@ -1,3 +1,4 @@
+import { valueIn } from "../../base/deadline.ts";
 import type { ToolError } from "../../base/errors.ts";
 import type { JsonValue } from "../../base/json.ts";
 import type { OnDemand } from "../../base/on-demand.ts";
@@ -5,7 +6,7 @@ import type { ToolResult } from "../../base/result.ts";
 import type { AskedPause, ChildCallEnd } from "../../broker/capabilities/capability.ts";
 import type { Policy } from "../../broker/policy.ts";
 import type { Decision, DurableCall } from "../../store/calls/durable/durable-call.ts";
-import type { DurablePage, TakeDurable } from "../../store/calls/durable/durable-step.ts";
+import type { CallStanding, DurablePage, TakeDurable } from "../../store/calls/durable/durable-step.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ChildRunEnd, ChildWaits } from "../call/child-call.ts";
 import type { EngineCall } from "../call/engine-call.ts";
@@ -33,6 +34,9 @@ export interface LoadedDurable {
   readonly take: TakeDurable;
   close(): Promise<void>;
 }
+
+/** Time in which the store tells what waits, as somebody reads metrics. */
+const STANDING_MS = 1_000;
 
 /** Calls that wait, as the pipeline and readers use them. Nothing of it is loaded for calls that never do. */
 export class DurableStage implements DurableCalls, ChildWaits {
@@ -64,10 +68,12 @@ export class DurableStage implements DurableCalls, ChildWaits {
   /** Takes a step in the store of calls that wait. */
   readonly take: TakeDurable = async (step) => (await this.#loaded.get()).take(step);
 
-  /** Since when the oldest approval is open that nobody has decided; `null` where none is. */
-  async oldestApprovalMs(): Promise<number | null> {
+  /** What waits in the store; `null` where no call has waited yet, or the store does not tell in time. */
+  async standing(): Promise<CallStanding | null> {
     const loaded = await this.#loaded.made?.catch(() => null);
-    return loaded?.resumer.oldestApprovalMs ?? null;
+    const asked = loaded?.take({ kind: "standing", nowMs: Date.now() }).catch(() => null);
+    const answer = await valueIn(STANDING_MS, asked ?? Promise.resolve(null));
+    return answer?.kind === "standing" ? answer : null;
   }
 
   /** Whether a call may have to be stored before it begins: without a look at its arguments. */

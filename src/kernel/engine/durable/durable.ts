@@ -12,6 +12,7 @@ import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
 import { writeArguments } from "../call/arguments.ts";
 import type { EngineCall } from "../call/engine-call.ts";
+import type { WaitingOptions } from "../call-options.ts";
 import { isRepeatable } from "../call/idempotency.ts";
 import type { Scheduler } from "../schedule/scheduler.ts";
 import type { Events } from "../telemetry/events.ts";
@@ -33,6 +34,7 @@ export interface DurableParts {
   readonly entropyKey: string;
   /** Identifies the engine among those with the same store. */
   readonly holder: string;
+  readonly waiting: WaitingOptions;
 }
 
 /** What became of a call at the gate before its start. */
@@ -75,7 +77,7 @@ export class Durable {
     const nowMs = Date.now();
     const expiresMs = approval.expiresMs === null ? null : nowMs + approval.expiresMs;
     const waits = [{ step: 0, wait, openedMs: nowMs, expiresMs }];
-    const made = madeOf(call, nowMs);
+    const made = madeOf(call, nowMs, this.#parts.waiting.expiresMs);
     const paused = { ...UNRUN, id: leg.id, leg: 0, made, waits, wakeMs: null };
     const stored = await storePause(this.#parts.take, paused, nowMs);
     if (stored.kind === "refused") return refused(stored.code, stored.message);
@@ -92,7 +94,7 @@ export class Durable {
   }
 
   async #start(call: EngineCall): Promise<Gated> {
-    const { take, holder } = this.#parts;
+    const { take, holder, waiting } = this.#parts;
     const leg = newLeg(1);
     const waits = this.waitsOf(call, { ...leg, isStored: true });
     const obstacle = waits.obstacleToKeeping();
@@ -101,7 +103,7 @@ export class Durable {
       obstacle === null
         ? await storeStart(
             take,
-            { ...UNRUN, id: leg.id, leg: 1, made: madeOf(call, nowMs), waits: [], wakeMs: null },
+            { ...UNRUN, id: leg.id, leg: 1, made: madeOf(call, nowMs, waiting.expiresMs), waits: [], wakeMs: null },
             holder,
           )
         : ({ kind: "refused", code: "cannot_pause", message: obstacle } as const);
@@ -121,9 +123,8 @@ export class Durable {
   waitsOf(call: EngineCall, stored?: StoredLeg): CallWaits {
     if (call.waits instanceof CallWaits) return call.waits;
     if (call.parent !== null) this.waitsOf(call.parent);
-    const { take, executor, entropyKey } = this.#parts;
     const onPause = (waits: CallWaits): void => this.#onPause(waits);
-    return (call.waits = new CallWaits(call, stored ?? newLeg(1), { take, executor, entropyKey, onPause }));
+    return (call.waits = new CallWaits(call, stored ?? newLeg(1), { ...this.#parts, onPause }));
   }
 
   /** Waits as a tool or a program asks, and resolves with the answer. Throws a `CallFailure`. */

@@ -77,7 +77,8 @@ export function openDurable({
     resume(resumption, (call) => void durable.waitsOf(call, resumption.stored));
   const undo: ResumerParts["undo"] = (undone, call, made) =>
     undoing(undone, call, made, { ...parts, programs, capabilities: broker.capabilities });
-  const resumer = new Resumer({ take, holder, registry, events, takesAll, pin, program, undo, run });
+  const { resumeAtOnce: atOnce } = engine.waiting;
+  const resumer = new Resumer({ take, holder, registry, events, takesAll, atOnce, pin, program, undo, run });
   const calls = new StoredDurableCalls({
     take,
     registry,

@@ -20,10 +20,8 @@ import {
   readRecord,
   readRuns,
 } from "./durable-record.ts";
-import type { Undoing } from "./undo.ts";
+import { effectsOf, type Undoing } from "./undo.ts";
 
-/** Runs that go on at once. */
-const AT_ONCE = 64;
 /** Interval of looks for what other processes have decided while calls wait, and of heartbeats while calls run. */
 const LOOK_MS = 1_000;
 /** Interval of looks while none waits. */
@@ -53,6 +51,8 @@ export interface ResumerParts {
   readonly events: Pick<Events, "emit">;
   /** Whether it takes up calls of other engines, too. */
   readonly takesAll: boolean;
+  /** Number of runs that go on at once. */
+  readonly atOnce: number;
   /** Makes the tool of a call as it was. Throws where that is impossible. */
   readonly pin: (tool: PinnedTool, record: DurableRecord, current: RegisteredTool) => RegisteredTool;
   /** The tool of a program's call. Rejects where nobody runs programs here. */
@@ -76,7 +76,6 @@ export class Resumer {
   #started = 0;
   /** When the clock next settles what a call waits for; `null` where none waits. */
   #wakeMs: number | null = null;
-  #oldestApprovalMs: number | null = null;
   /** Ids of calls that this engine has stored, where it takes up no others. */
   readonly #own = new Set<string>();
   /** When the tool of a call was first missed. */
@@ -84,11 +83,6 @@ export class Resumer {
 
   constructor(parts: ResumerParts) {
     this.#parts = parts;
-  }
-
-  /** Since when the oldest approval was open at the last look; `null` where none was. */
-  get oldestApprovalMs(): number | null {
-    return this.#oldestApprovalMs;
   }
 
   /** Something may be ready. */
@@ -138,15 +132,15 @@ export class Resumer {
   /** Time until the next look. */
   #pauseMs(): number {
     // The end of each run asks for a look.
-    if (this.#running.size >= AT_ONCE) return LOOK_MS;
+    if (this.#running.size >= this.#parts.atOnce) return LOOK_MS;
     const isWaiting = this.#wakeMs !== null || this.#running.size > 0 || this.#missed.size > 0;
     const dueMs = Math.max(0, (this.#wakeMs ?? Infinity) - Date.now());
     return Math.min(dueMs, isWaiting ? LOOK_MS : IDLE_MS);
   }
 
   async #begin(): Promise<void> {
-    const { take, holder, takesAll } = this.#parts;
-    const room = AT_ONCE - this.#running.size;
+    const { take, holder, takesAll, atOnce } = this.#parts;
+    const room = atOnce - this.#running.size;
     if (room <= 0) return;
     // Those whose tools are not here must not stand before others.
     const most = room + Math.min(this.#missed.size, MISSED_MAX) + (takesAll ? 0 : OTHERS_MAX);
@@ -154,10 +148,9 @@ export class Resumer {
     const due = await take({ kind: "due", most, nowMs });
     if (due.kind !== "ready") return;
     this.#wakeMs = due.wakeMs;
-    this.#oldestApprovalMs = due.oldestApprovalMs;
     for (const call of due.lost) this.#tellLost(call);
     for (const id of due.ids) {
-      if ((this.#missed.get(id)?.nextMs ?? 0) > nowMs || this.#running.size >= AT_ONCE) continue;
+      if ((this.#missed.get(id)?.nextMs ?? 0) > nowMs || this.#running.size >= atOnce) continue;
       if (this.#looks.isStopped) return;
       if (!takesAll && !this.#own.has(id)) continue;
       const claimed = await take({ kind: "claim", id, holder, nowMs });
@@ -189,9 +182,9 @@ export class Resumer {
 
   async #run(claimed: ClaimedCall): Promise<void> {
     const { take, events } = this.#parts;
-    const { id, leg, callId, tool, tenant } = claimed;
+    const { id, leg, callId, tool, tenant, readyForMs } = claimed;
     const tell = (outcome: string): void =>
-      events.emit("call:resume", { id, callId, tool, tenant, legs: leg, outcome });
+      events.emit("call:resume", { id, callId, tool, tenant, legs: leg, outcome, readyForMs });
     const made = await this.#resumption(claimed);
     if (made === "later") {
       await take({ kind: "release", id, leg, nowMs: Date.now() });
@@ -200,12 +193,20 @@ export class Resumer {
     this.#missed.delete(id);
     if ("admitted" in made) {
       tell("resumed");
-      await this.#parts.run(made);
+      this.#tellUndone(claimed, await this.#parts.run(made));
       return;
     }
     tell(made.error?.code ?? "ended");
     const end = { kind: "end", result: resultText(made), isFailed: !made.success } as const;
     await take({ ...end, id, leg, nowMs: Date.now() });
+  }
+
+  /** Tells what became of effects, where the call undoes another and has ended. */
+  #tellUndone({ id, callId, tool, tenant }: ClaimedCall, result: ToolResult): void {
+    const [undone, effects] = [undoneId(id), effectsOf(result)];
+    if (undone === null || effects === null) return;
+    const outcomes = effects.map(({ outcome }) => outcome);
+    this.#parts.events.emit("call:undone", { id: undone, callId, tool, tenant, outcomes });
   }
 
   /** The next run of a call, or its result where it cannot go on; `later`: its tool is not here. */

@@ -3,7 +3,7 @@ import { AuditFile } from "./audit-file.ts";
 import type { CapabilityEvent, CapabilityOutcome } from "../../broker/capability-event.ts";
 import { within } from "../../base/deadline.ts";
 import type { Decision } from "../../store/calls/durable/durable-call.ts";
-import type { CancelEvent } from "./durable-events.ts";
+import type { CancelEvent, SnippetEvent } from "./durable-events.ts";
 import type { AuditDrop, Events } from "./events.ts";
 
 /** Maximum number of entries waiting to be written; later ones are dropped. */
@@ -78,27 +78,43 @@ export interface AuditAct {
   readonly signal?: string;
 }
 
+/** What somebody did about a snippet of a tenant. */
+export interface AuditSnippet {
+  /** When, in ISO 8601. */
+  readonly time: string;
+  readonly act: "save_snippet" | "delete_snippet";
+  readonly name: string;
+  readonly tenant: string;
+  /** Name of the key; `null` without keys. */
+  readonly key: string | null;
+  /** Version that was saved. */
+  readonly version?: string;
+}
+
+/** An entry of the audit, as a function receives it. */
+export type AuditRecord = AuditEntry | AuditAct | AuditSnippet;
+
 /**
  * Target of the audit: a file, to which JSON lines are appended, or a function, possibly async, that receives each
  * entry.
  */
-export type AuditTarget = string | ((entry: AuditEntry | AuditAct) => unknown);
+export type AuditTarget = string | ((entry: AuditRecord) => unknown);
 
 /** An entry waiting to be written. */
 interface Waiting {
   /** Arguments that it holds, in UTF-16 units. */
   readonly kept: number;
-  readonly render: () => AuditEntry | AuditAct | AuditDrop;
+  readonly render: () => AuditRecord | AuditDrop;
 }
 
 /**
- * Writes an entry for each capability call, and for what somebody does about a call that waits. A subscriber of the engine's events that no call waits for. Arguments are
- * hashed when their entries are written.
+ * Writes an entry for each capability call, and for what somebody does about a call that waits or a snippet. A subscriber of
+ * the engine's events that no call waits for. Arguments are hashed when their entries are written.
  */
 export class Audit {
   readonly #events: Events;
   readonly #file: AuditFile | null;
-  readonly #take: (entry: AuditEntry | AuditAct) => unknown;
+  readonly #take: (entry: AuditRecord) => unknown;
   readonly #waiting: Waiting[] = [];
   #kept = 0;
   #writing: Promise<void> | null = null;
@@ -126,6 +142,8 @@ export class Audit {
     events.on("call:signal", (event) => this.#act({ ...actOf("signal", event), signal: event.name }));
     events.on("call:cancel", (event) => this.#act(actOf("cancel", event)));
     events.on("call:undo", (event) => this.#act(actOf("undo", event)));
+    events.on("snippet:save", ({ version, ...event }) => this.#act({ ...snippetOf("save_snippet", event), version }));
+    events.on("snippet:delete", (event) => this.#act(snippetOf("delete_snippet", event)));
   }
 
   /** Resolves when all entries are written, or have been dropped after a short time. */
@@ -155,7 +173,7 @@ export class Audit {
     }
   }
 
-  #act(entry: AuditAct): void {
+  #act(entry: AuditAct | AuditSnippet): void {
     this.#push({ kept: 0, render: () => entry });
   }
 
@@ -202,7 +220,7 @@ export class Audit {
     for (const { render } of batch) {
       try {
         // An async function is not awaited, but its failure counts as a drop.
-        Promise.resolve(this.#take(render() as AuditEntry | AuditAct)).catch(() => this.#drop(1));
+        Promise.resolve(this.#take(render() as AuditRecord)).catch(() => this.#drop(1));
       } catch {
         this.#drop(1);
       }
@@ -246,6 +264,10 @@ function entryOf(event: CapabilityEvent, atMs: number): AuditEntry {
     decision: decisionOf(event),
     rules,
   };
+}
+
+function snippetOf(act: AuditSnippet["act"], { name, tenant, key }: SnippetEvent): AuditSnippet {
+  return { time: new Date().toISOString(), act, name, tenant, key };
 }
 
 function actOf(act: AuditAct["act"], { id, callId, tool, tenant, key }: CancelEvent): AuditAct {

@@ -1,4 +1,5 @@
 import type { CallWait, Decision } from "../../store/calls/durable/durable-call.ts";
+import type { UndoneEffect } from "../durable/durable-calls.ts";
 import type { NoteEvent } from "../../store/calls/durable/durable-step.ts";
 
 /** A call that is kept while it waits. */
@@ -22,6 +23,13 @@ export interface ResumeEvent extends DurableEvent {
   readonly legs: number;
   /** `resumed`, or the code of the error with which it has ended. */
   readonly outcome: string;
+  /** For how long it was ready to go on. */
+  readonly readyForMs: number;
+}
+
+export interface UndoneEvent extends DurableEvent {
+  /** Of each effect, in the order in which they were undone. */
+  readonly outcomes: readonly UndoneEffect["outcome"][];
 }
 
 export interface DoubtEvent extends DurableEvent {

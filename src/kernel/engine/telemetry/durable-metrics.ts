@@ -1,16 +1,17 @@
 import type { Gauge as GaugeType } from "prom-client";
 import { Counter, Gauge, type Registry } from "../../base/prometheus.ts";
+import { registerTallies, Tally } from "../../base/tally.ts";
+import type { CallStanding } from "../../store/calls/durable/durable-step.ts";
 import { NOTIFY_OUTCOMES } from "./durable-events.ts";
 import type { Events } from "./events.ts";
 
-/**
- * Registers metrics of calls that wait. Outcomes are `resumed` and error codes. `oldestApprovalMs`: since when the oldest
- * approval is open; `null` where none is.
- */
+const READY_BUCKETS_S = [0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 3_600];
+
+/** Registers metrics of calls that wait. `standing`: what waits in the store; `null` where that is not known. */
 export function registerDurableMetrics(
   registry: Registry,
   events: Events,
-  oldestApprovalMs: () => Promise<number | null>,
+  standing: () => Promise<CallStanding | null>,
 ): void {
   const registers = [registry];
   const pauses = new Counter({
@@ -42,21 +43,60 @@ export function registerDurableMetrics(
     labelNames: ["outcome"],
     registers,
   });
-  const oldest: GaugeType = new Gauge({
-    name: "glovebox_calls_oldest_approval_seconds",
-    help: "Age of the oldest approval that nobody has decided, in seconds; 0 where none is open.",
+  const undone = new Counter({
+    name: "glovebox_undo_total",
+    help: "Effects of calls that were to be undone, by outcome: undone, failed, no_undo, irreversible, in_doubt.",
+    labelNames: ["outcome"],
     registers,
-    collect: async () => {
-      const openedMs = await oldestApprovalMs();
-      oldest.set(openedMs === null ? 0 : Math.max(0, Date.now() - openedMs) / 1e3);
-    },
   });
+  const ready = new Tally(READY_BUCKETS_S);
+  const about = {
+    name: "glovebox_call_resume_seconds",
+    help: "Time from when a call that has waited could go on until it went on, in seconds.",
+  };
+  registerTallies(registry, about, () => [[{}, ready]]);
+  registerStanding(registry, standing);
   for (const outcome of NOTIFY_OUTCOMES) notifications.inc({ outcome }, 0);
   events.on("call:notify", ({ outcome, count }) => notifications.inc({ outcome }, count));
   events.on("call:doubt", () => doubts.inc());
   events.on("call:pause", ({ waits }) => {
     for (const wait of new Set(waits)) pauses.inc({ wait });
   });
-  events.on("call:resume", ({ outcome }) => resumes.inc({ outcome }));
+  events.on("call:resume", ({ outcome, readyForMs }) => {
+    resumes.inc({ outcome });
+    ready.observe(readyForMs / 1e3);
+  });
+  events.on("call:undone", ({ outcomes }) => {
+    for (const outcome of outcomes) undone.inc({ outcome });
+  });
   events.on("call:decide", ({ decision }) => decisions.inc({ decision }));
+}
+
+/** Gauges of what waits in the store, which is asked once for all of them. */
+function registerStanding(registry: Registry, standing: () => Promise<CallStanding | null>): void {
+  let asked: Promise<CallStanding | null> | null = null;
+  const ask = (): Promise<CallStanding | null> => {
+    asked ??= standing().finally(() => {
+      asked = null;
+    });
+    return asked;
+  };
+  const add = (name: string, help: string, read: (now: CallStanding) => number): void => {
+    const gauge: GaugeType = new Gauge({
+      name: `glovebox_${name}`,
+      help,
+      registers: [registry],
+      collect: async () => {
+        const now = await ask();
+        if (now !== null) gauge.set(read(now));
+      },
+    });
+  };
+  add("calls_paused", "Calls that wait for a person, a signal or a time.", ({ paused }) => paused);
+  add("calls_in_doubt", "Calls with an effect of which nobody knows whether it happened.", ({ inDoubt }) => inDoubt);
+  add(
+    "calls_oldest_approval_seconds",
+    "Age of the oldest approval that nobody has decided, in seconds; 0 where none is open.",
+    ({ oldestApprovalMs }) => Math.max(0, oldestApprovalMs ?? 0) / 1e3,
+  );
 }

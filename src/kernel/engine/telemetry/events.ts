@@ -23,6 +23,7 @@ import type {
   SignalEvent,
   SnippetEvent,
   SnippetSaveEvent,
+  UndoneEvent,
 } from "./durable-events.ts";
 
 /** The events of the calls of each tool: where `tool` is known, so is the type of the call or the result. */
@@ -63,6 +64,8 @@ export interface EventMap<Tools = AnyTools> extends ExecutorEvents {
   "call:cancel": [event: CancelEvent];
   /** Somebody has asked that the tool calls of a call are undone. */
   "call:undo": [event: CancelEvent];
+  /** The tool calls of a call were undone, or could not be. `id`: of the call that is undone. */
+  "call:undone": [event: UndoneEvent];
   /** A target of `calls.notify` was told of a call, or could not be. */
   "call:notify": [event: NotifyEvent];
   /** Somebody has made a program a tool of a tenant, or has removed one. */

@@ -24,6 +24,14 @@ export function registerCallMetrics(registry: Registry, store: { status(): CallS
       for (const [reason, calls] of Object.entries(store.status().dropped)) dropped.inc({ reason }, calls);
     },
   });
+  const up: GaugeType = new Gauge({
+    name: "glovebox_calls_store_up",
+    help: "Whether the store of calls can be used: 1 or 0.",
+    registers,
+    collect: () => {
+      up.set(store.status().problem === null ? 1 : 0);
+    },
+  });
   const bytes: GaugeType = new Gauge({
     name: "glovebox_calls_store_bytes",
     help: "Size of the store of calls without free space, in bytes.",

@@ -9,6 +9,7 @@ import { registerFleetMetrics } from "./fleet-metrics.ts";
 import { gaugesOf } from "../../base/prometheus.ts";
 import type { SchedulerStats } from "../schedule/scheduler.ts";
 import { registerTallies, Tally } from "../../base/tally.ts";
+import type { CallStanding } from "../../store/calls/durable/durable-step.ts";
 import type { TenantAccounts } from "../../base/tenant-account.ts";
 import { registerConnectorMetrics } from "./connector-metrics.ts";
 import { registerHostMetrics } from "./host-metrics.ts";
@@ -25,8 +26,8 @@ export interface MetricSources {
   scheduler(): SchedulerStats;
   executor(): ExecutorStats;
   readonly accounts: TenantAccounts;
-  /** Since when the oldest approval is open; `null` where none is. */
-  oldestApprovalMs(): Promise<number | null>;
+  /** What waits in the store of calls; `null` where that is not known. */
+  standing(): Promise<CallStanding | null>;
 }
 
 /** Totals of one tool's calls. Counts wait here for the next scrape. */
@@ -139,7 +140,7 @@ export class Metrics {
     const { registry } = this;
     registerHostMetrics(registry, sources.accounts);
     registerConnectorMetrics(registry, events);
-    registerDurableMetrics(registry, events, () => sources.oldestApprovalMs());
+    registerDurableMetrics(registry, events, () => sources.standing());
     registerGauges(registry, sources, (tool) => this.#label(tool));
     if (sources.executor().fleet !== undefined) {
       registerFleetMetrics(registry, events, () => sources.executor().fleet);

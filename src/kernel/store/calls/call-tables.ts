@@ -18,6 +18,7 @@ import {
 import type { StoredRow } from "./call-lines.ts";
 import { DURABLE_SQL, FROM_5_SQL } from "./durable/durable-layout.ts";
 import { EARLIER_LEDGER, LEDGER_SQL, TAKEN_LEDGER } from "./ledger-tables.ts";
+import type { DurableCapacity } from "./durable/durable-call.ts";
 
 /** Calls that one list looks at: less than 20 ms. */
 const SCANNED_MAX = 10_000;
@@ -90,6 +91,8 @@ export interface CallRoom {
   readonly maxAgeMs: number;
   readonly detailAgeMs: number;
   readonly maxBytes: number;
+  /** Limits of calls that wait. Default: `DEFAULT_DURABLE`. */
+  readonly durable?: DurableCapacity;
 }
 
 const COLUMNS =

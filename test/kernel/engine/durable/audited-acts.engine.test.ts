@@ -8,7 +8,7 @@ test("the audit says who decided, signalled and cancelled what, without values, 
     workers: 1,
     executor: { kind: "threads" },
     policy: { rules: [{ allow: { pause: true } }] },
-    audit: (entry) => void ("act" in entry && acts.push(entry)),
+    audit: (entry) => void ("act" in entry && "callId" in entry && acts.push(entry)),
   });
   const secret = "hunter2";
   await audited.register({

@@ -52,7 +52,7 @@ function open(name: string): Promise<Engine> {
     workers: 1,
     executor: { kind: "threads" },
     capabilities: [desk],
-    audit: (entry) => void ("act" in entry && acts.push(entry)),
+    audit: (entry) => void ("act" in entry && "callId" in entry && acts.push(entry)),
     calls: { path: join(folder, `${name}.sqlite`) },
     policy: { rules: [{ allow: { desk: true } }] },
     tools: [

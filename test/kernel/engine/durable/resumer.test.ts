@@ -14,6 +14,7 @@ const UNDOES: ClaimedCall = {
   parent: null,
   createdMs: 0,
   expiresMs: 0,
+  readyForMs: 0,
   record: '{"format":"glovebox-durable/1","options":{}}',
   script: null,
   runs: "",
@@ -25,8 +26,7 @@ const UNDOES: ClaimedCall = {
 test("a call that undoes is released, and not held, where the store cannot say what the other has done", async () => {
   const released = Promise.withResolvers<DurableStep>();
   const answerOf = (step: DurableStep): DurableAnswer => {
-    if (step.kind === "due")
-      return { kind: "ready", ids: ["c_1.undo"], wakeMs: null, lost: [], oldestApprovalMs: null };
+    if (step.kind === "due") return { kind: "ready", ids: ["c_1.undo"], wakeMs: null, lost: [] };
     if (step.kind === "claim") return { kind: "claimed", call: UNDOES };
     if (step.kind === "release") released.resolve(step);
     return { kind: "done", call: null };
@@ -40,6 +40,7 @@ test("a call that undoes is released, and not held, where the store cannot say w
     registry: { get: () => undefined },
     events: { emit: () => undefined },
     takesAll: true,
+    atOnce: 64,
     pin: unused,
     program: unused,
     undo: () => Promise.reject(new StoreError("the store is busy")),

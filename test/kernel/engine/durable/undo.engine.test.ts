@@ -88,7 +88,7 @@ function open(name: string, approvals: readonly string[] = []): Promise<Engine> 
     executor: { kind: "threads" },
     capabilities: [shop],
     codeMode: {},
-    audit: (entry) => void ("act" in entry && acts.push(entry)),
+    audit: (entry) => void ("act" in entry && "callId" in entry && acts.push(entry)),
     calls: { path: join(folder, `${name}.sqlite`) },
     policy: {
       rules: [{ allow: { shop: true, kv: true, tools: ["*"] } }],

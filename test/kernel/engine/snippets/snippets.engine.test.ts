@@ -3,7 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { codeMode } from "../../../../src/code-mode/index.ts";
-import { createEngine, type Engine, type EngineOptions, GloveboxError } from "../../../../src/glovebox/index.ts";
+import {
+  type AuditRecord,
+  createEngine,
+  type Engine,
+  type EngineOptions,
+  GloveboxError,
+} from "../../../../src/glovebox/index.ts";
 
 /* A program that is saved becomes a tool of one tenant, which does no more than its author and its caller may. */
 
@@ -51,6 +57,32 @@ describe("a snippet", () => {
       const { error } = await engine.execute(call("snippets.report"), tenant === undefined ? {} : { tenant });
       expect(error?.code).toBe("tool_not_found");
       expect(await engine.snippets.list({ tenant })).toEqual([]);
+    }
+  });
+
+  test("is in the audit when it is saved and when it is deleted, with the name of the key", async () => {
+    const entries: AuditRecord[] = [];
+    await using engine = await createEngine({ ...OPTIONS, audit: (entry) => void entries.push(entry) });
+    const by = { tenant: "acme", key: "ada" };
+    const { version } = await engine.snippets.save(BOTH, by);
+    await engine.snippets.delete("report", by);
+    await engine.close();
+    const of = { name: "report", tenant: "acme", key: "ada", time: expect.any(String) as string };
+    expect(entries).toEqual([
+      { ...of, act: "save_snippet", version },
+      { ...of, act: "delete_snippet" },
+    ]);
+  });
+
+  test("is called by other programs, unless code mode leaves snippets out", async () => {
+    const code = "return tools.snippets.report({ n: 1 }).catch(({ code }) => code);";
+    const run = { name: "run_code", arguments: { code } };
+    const results = [["crm.list 1", "crm.get 1"], "tool_not_found"];
+    for (const [at, options] of [{}, { snippets: false }].entries()) {
+      await using engine = await createEngine({ ...OPTIONS, codeMode: options });
+      await engine.snippets.save(BOTH, {});
+      const { output } = await codeMode(engine, { ...options, typeCheck: "off" }).execute(run);
+      expect(output).toMatchObject({ result: results[at] });
     }
   });
 

@@ -8,6 +8,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import {
   Audit,
   type AuditEntry,
+  type AuditRecord,
   type AuditTarget,
   WAITING_MAX,
 } from "../../../../src/kernel/engine/telemetry/audit.ts";
@@ -277,10 +278,12 @@ describe("a pipe", () => {
   });
 });
 
+const stepOf = (entry: AuditRecord): number | undefined => ("step" in entry ? entry.step : undefined);
+
 describe("a function", () => {
   test("gets entries after whoever asked has gone on", async () => {
     const entries: unknown[] = [];
-    const { audit, tell } = open(({ step }) => entries.push(step));
+    const { audit, tell } = open((entry) => entries.push(stepOf(entry)));
     for (let step = 1; step <= 600; step++) tell(event({ step }));
     expect(entries).toEqual([]);
     await audit.close();
@@ -297,8 +300,8 @@ describe("a function", () => {
     ["rejects", async () => Promise.reject(new Error("no"))],
   ])("that %s harms nobody, and its entries are counted as lost", async (_what, fail) => {
     const entries: unknown[] = [];
-    const { audit, drops, tell } = open(({ step }) => {
-      if (step !== 2) return void entries.push(step);
+    const { audit, drops, tell } = open((entry) => {
+      if (stepOf(entry) !== 2) return void entries.push(stepOf(entry));
       return fail();
     });
     for (const step of [1, 2, 3]) tell(event({ step }));

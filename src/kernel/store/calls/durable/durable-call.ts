@@ -176,6 +176,8 @@ export interface MadeCall {
 export interface ClaimedCall extends Omit<MadeCall, "script" | "undoesOnFailure"> {
   readonly id: string;
   readonly leg: number;
+  /** For how long it has been ready to go on. */
+  readonly readyForMs: number;
   readonly script: string | null;
   readonly runs: string;
   readonly journal: string;

@@ -1,9 +1,10 @@
-import type { CallNote, DurableAnswer, DurableStep, NoteEvent, NoteTarget } from "./durable-step.ts";
+import type { DurableCall } from "./durable-call.ts";
+import type { CallNote, DurableAnswer, DurableStep, NotedCall, NoteEvent, NoteTarget } from "./durable-step.ts";
 import type { DurableRows } from "./durable-rows.ts";
 import { TARGET_LOST_MS } from "./outbox-tables.ts";
 
 /** Time for which a note belongs to the process that has taken it. */
-const LEASE_MS = 30_000;
+export const LEASE_MS = 30_000;
 /** Interval at which a target is noted as seen. */
 const SEEN_MS = 60_000;
 /** Notes that one step looks at, of each target: some have become needless. */
@@ -86,11 +87,8 @@ export class DurableNotes {
   #noteOf(row: NoteRow): CallNote | null {
     const { n, target, event, leg, id, call_id: callId, tool, tenant, code, made_ms: madeMs, tries } = row;
     const found = this.#rows.find(id, null);
-    const call = found === undefined ? null : this.#rows.callOf(found, false);
-    const waits = (call?.waits ?? []).filter(({ state }) => state === "open");
-    const subject = event === "paused" ? "approval" : "outcome";
-    if (event !== "ended" && !waits.some(({ kind }) => kind === subject)) return null;
-    const { state = "ended", expiresAt = null } = call ?? {};
+    const told = tellsOf(event, found === undefined ? null : this.#rows.callOf(found, false));
+    if (told === null) return null;
     return {
       n,
       target,
@@ -99,7 +97,7 @@ export class DurableNotes {
       madeMs,
       dueMs: row.due_ms,
       tries: tries + 1,
-      call: { id, callId, tool, tenant, state, expiresAt, waits, code },
+      call: { id, callId, tool, tenant, code, ...told },
     };
   }
 
@@ -124,4 +122,16 @@ export class DurableNotes {
     }
     return sum;
   }
+}
+
+/** What a note of a call tells, as the call is now; `null` where there is nothing to tell: nobody waits for a person any more. */
+export function tellsOf(
+  event: NoteEvent,
+  call: Pick<DurableCall, "state" | "expiresAt" | "waits"> | null,
+): Pick<NotedCall, "state" | "expiresAt" | "waits"> | null {
+  const waits = (call?.waits ?? []).filter(({ state }) => state === "open");
+  const subject = event === "paused" ? "approval" : "outcome";
+  if (event !== "ended" && !waits.some(({ kind }) => kind === subject)) return null;
+  const { state = "ended", expiresAt = null } = call ?? {};
+  return { state, expiresAt, waits };
 }

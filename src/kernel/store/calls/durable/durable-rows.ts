@@ -2,12 +2,13 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { HOLDER_LOST_MS } from "../ledger.ts";
 import {
   CALL_STATES,
+  type CallState,
   type ClaimedCall,
   type DurableCall,
   type DurableCapacity,
   type KeptCall,
 } from "./durable-call.ts";
-import type { DurableAnswer, DurableQuery } from "./durable-step.ts";
+import type { CallStanding, DurableAnswer, DurableQuery } from "./durable-step.ts";
 import { COLUMNS, type DurableRow } from "./durable-layout.ts";
 import { DurableWaits } from "./durable-waits.ts";
 
@@ -72,7 +73,7 @@ export class DurableRows {
   }
 
   /** A call as its next run needs it. */
-  claimed(row: DurableRow): ClaimedCall {
+  claimed(row: DurableRow, readyForMs: number): ClaimedCall {
     const { n, id, leg, call_id: callId, tool, tenant, key, created_ms: createdMs, ends_ms: expiresMs, parent } = row;
     const long = this.sql("SELECT record, runs, plan, journal FROM durable WHERE n = ?").get(n);
     const script = this.sql("SELECT text FROM durable_script WHERE hash = ?").get(row.script) as
@@ -87,9 +88,22 @@ export class DurableRows {
       key,
       createdMs,
       expiresMs,
+      readyForMs,
       waits: this.waits.forRun(n),
       parent: parent === null ? null : { id: parent, step: row.parent_step ?? 0 },
       script: script?.text ?? null,
+    };
+  }
+
+  /** What waits. */
+  standing(nowMs: number): CallStanding {
+    const numberIn = (state: CallState): number =>
+      Number(this.sql("SELECT count(*) AS calls FROM durable WHERE state = ?").get(state)?.["calls"]);
+    const openedMs = this.waits.oldestApprovalMs();
+    return {
+      paused: numberIn("paused"),
+      inDoubt: numberIn("in_doubt"),
+      oldestApprovalMs: openedMs === null ? null : nowMs - openedMs,
     };
   }
 

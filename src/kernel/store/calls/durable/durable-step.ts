@@ -83,6 +83,8 @@ export type DurableStep =
   | { readonly kind: "snippets"; readonly known: string | null }
   /** What a call that has ended had asked for. `toolCalls`: methods by which tools are called, as `tools.call`. */
   | { readonly kind: "effects"; readonly id: string; readonly toolCalls: readonly string[] }
+  /** How many calls wait for people, and for how long. */
+  | { readonly kind: "standing"; readonly nowMs: number }
   /** A heartbeat of a process that runs durable calls. */
   | { readonly kind: "see"; readonly holder: string; readonly nowMs: number }
   | { readonly kind: "get"; readonly id: string; readonly tenant: string | null }
@@ -181,17 +183,14 @@ export type DurableAnswer =
   | { readonly kind: "full"; readonly bound: string }
   | { readonly kind: "claimed"; readonly call: ClaimedCall }
   | { readonly kind: "effects"; readonly effects: readonly PastAsk[] }
-  /**
-   * `due`: calls that are ready, when the next wait is due, calls whose runs were lost, as they are now, and since when the
-   * oldest approval is open; `null` for none.
-   */
+  /** `due`: calls that are ready, when the next wait is due, and calls whose runs were lost, as they are now. */
   | {
       readonly kind: "ready";
       readonly ids: readonly string[];
       readonly wakeMs: number | null;
       readonly lost: readonly KeptCall[];
-      readonly oldestApprovalMs: number | null;
     }
+  | ({ readonly kind: "standing" } & CallStanding)
   | { readonly kind: "snippets"; readonly revision: string; readonly snippets: readonly StoredSnippet[] | null }
   /** `decide`, `signal`, `cancel`: why it cannot be done, in words, with the call as it is now. */
   | { readonly kind: "conflict"; readonly message: string; readonly call: KeptCall }
@@ -208,6 +207,14 @@ export type DurableAnswer =
       readonly dropped: number;
     };
 
+/** What waits in the store. */
+export interface CallStanding {
+  readonly paused: number;
+  readonly inDoubt: number;
+  /** For how long the oldest approval has been open; `null` where none is. */
+  readonly oldestApprovalMs: number | null;
+}
+
 /** Steps after which a loss of power must not bring back what was before: an effect would happen twice, or a word be lost. */
 export const LASTING: ReadonlySet<DurableStep["kind"]> = new Set([
   "pause",
@@ -223,7 +230,7 @@ export const LASTING: ReadonlySet<DurableStep["kind"]> = new Set([
   "drop",
 ]);
 /** Steps that change nothing. */
-export const READING: ReadonlySet<DurableStep["kind"]> = new Set(["get", "list", "effects", "snippets"]);
+export const READING: ReadonlySet<DurableStep["kind"]> = new Set(["get", "list", "effects", "snippets", "standing"]);
 
 /** Takes steps one after the other. Rejects with a `StoreError`. */
 export type TakeDurable = (step: DurableStep) => Promise<DurableAnswer>;

@@ -104,6 +104,8 @@ export class DurableTables {
         return this.#cancel(step);
       case "undo":
         return this.#undo(step);
+      case "standing":
+        return { kind: "standing", ...this.#rows.standing(step.nowMs) };
       case "effects":
         return { kind: "effects", effects: this.#undoing.effects(step) };
       case "see":
@@ -225,7 +227,7 @@ export class DurableTables {
     this.#rows
       .sql("UPDATE durable SET state = 'running', leg = leg + 1, holder = ?, wake_ms = NULL WHERE n = ?")
       .run(holder, row.n);
-    const call = this.#rows.claimed({ ...row, leg: row.leg + 1 });
+    const call = this.#rows.claimed({ ...row, leg: row.leg + 1 }, nowMs - row.updated_ms);
     this.#waits.hear(row.n);
     return { kind: "claimed", call };
   }
@@ -341,7 +343,7 @@ export class DurableTables {
     for (const id of this.#rows.due(SETTLED_MAX, nowMs)) this.#tick(id, nowMs);
     const lost = this.#recoverLost(nowMs);
     const ids = this.#rows.ready(most);
-    return { kind: "ready", ids, wakeMs: this.#rows.wakeMs(), lost, oldestApprovalMs: this.#waits.oldestApprovalMs() };
+    return { kind: "ready", ids, wakeMs: this.#rows.wakeMs(), lost };
   }
 
   /** Settles what the clock settles of a call, and ends one that has waited too long. */

@@ -3,6 +3,12 @@ export const NOTES_MAX = 10_000;
 /** Time for which notes are written for a target that no engine has named since. */
 export const TARGET_LOST_MS = 24 * 60 * 60 * 1_000;
 
+/** The code with which a call has ended, as SQL: of a row of `durable`, by its name. */
+export function codeSql(row: string): string {
+  const code = `coalesce(json_extract(${row}.result, '$.error.code'), 'ok')`;
+  return `iif(${row}.state = 'ended' AND json_valid(${row}.result), ${code}, NULL)`;
+}
+
 const STALE = `(SELECT max(n) FROM durable_note) - ${NOTES_MAX}`;
 
 /**
@@ -37,7 +43,7 @@ export const NOTES_SQL = `
     DELETE FROM durable_note WHERE call = new.n AND event = new.state;
     INSERT INTO durable_note (call, target, event, leg, id, call_id, tool, tenant, code, made_ms, due_ms)
       SELECT new.n, durable_target.id, new.state, new.leg, new.id, new.call_id, new.tool, new.tenant,
-        iif(new.state = 'ended' AND json_valid(new.result), coalesce(json_extract(new.result, '$.error.code'), 'ok'), NULL),
+        ${codeSql("new")},
         new.updated_ms, new.updated_ms
       FROM durable_target WHERE instr(events, ' ' || new.state || ' ') > 0 AND seen_ms > new.updated_ms - ${TARGET_LOST_MS};
     UPDATE durable_target SET dropped = dropped + (SELECT count(*) FROM durable_note WHERE target = durable_target.id AND n <= ${STALE})

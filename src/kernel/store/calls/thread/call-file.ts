@@ -78,7 +78,8 @@ export class CallFile {
 
   /** Uses durable calls. Throws a `StoreFailure`. */
   durable<T>(work: (tables: DurableTables) => T): T {
-    return this.#use((opened) => work((opened.durable ??= new DurableTables(opened.database, DEFAULT_DURABLE))));
+    const { durable = DEFAULT_DURABLE } = this.#settings;
+    return this.#use((opened) => work((opened.durable ??= new DurableTables(opened.database, durable))));
   }
 
   /** Removes some calls and keys that are too old; returns whether there are more. Throws a `StoreFailure`. */
