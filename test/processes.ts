@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 
-const ENDING_MS = 30_000;
+const ENDING_MS = 120_000;
 const LOOK_EVERY_MS = 50;
 
 /** Process ids of this process's children. */

@@ -8,7 +8,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { type ConnectionOptions, RedisConnection } from "../src/fleet/redis/connection.ts";
 
 const START_MS = 60_000;
-const CONNECT_MS = 30_000;
+const CONNECT_MS = 120_000;
 
 /** A Redis of a test's own, on a port that was free, with an append-only file in a folder of its own. */
 export interface RedisServer extends AsyncDisposable {

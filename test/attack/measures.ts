@@ -6,7 +6,7 @@ import type { Delay } from "./plan.ts";
 const RESOLUTION_MS = 5;
 const KIB_PER_MIB = 1_024;
 /** How long memory may take to come back, in milliseconds: a process that keeps too much makes room after some seconds. */
-const SETTLE_MS = 30_000;
+const SETTLE_MS = 120_000;
 const LOOK_EVERY_MS = 50;
 
 /** How late the host's event loop was, since it was made or last asked. */

@@ -11,7 +11,7 @@ import { executors, isAlive } from "../processes.ts";
 import { keepSending, type Tally } from "../server/http/http-clients.ts";
 import { SERVE } from "../server/served.ts";
 
-const WAIT_MS = 25_000;
+const WAIT_MS = 120_000;
 const FD = 3;
 
 let folder: string;

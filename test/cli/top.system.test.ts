@@ -184,7 +184,7 @@ class Terminal {
 
 const WITHIN = { timeout: 120_000, interval: 50 };
 
-test("it shows what a real server tells to a key for metrics", { timeout: 40_000 }, async () => {
+test("it shows what a real server tells to a key for metrics", async () => {
   const engine = await createEngine({ workers: 1, executor: "threads" });
   await engine.register({ name: "add", description: "d", source: "export default ({ a, b }) => a + b;" });
   const { secret, hash } = createKey();
@@ -205,7 +205,7 @@ test("it shows what a real server tells to a key for metrics", { timeout: 40_000
 });
 
 describe("on a terminal", () => {
-  test("it fills the screen, keeps it current, and gives it back at q", { timeout: 40_000 }, async () => {
+  test("it fills the screen, keeps it current, and gives it back at q", async () => {
     await using terminal = new Terminal(90, 24);
     await expect.poll(() => terminal.frame.length, WITHIN).toBe(24);
     const callsShown = (): number => Number(/^calls +(\d+)\/s/m.exec(terminal.frame.join("\n"))?.[1]);
@@ -223,7 +223,7 @@ describe("on a terminal", () => {
     expect(after).toMatch(/(?:^|\s)icanon\b/m);
   });
 
-  test("it sends the terminal no command of a tool's", { timeout: 40_000 }, async () => {
+  test("it sends the terminal no command of a tool's", async () => {
     await using terminal = new Terminal(90, 24);
     await expect.poll(() => terminal.frame.length, WITHIN).toBe(24);
     terminal.press("\u0003");
@@ -232,23 +232,19 @@ describe("on a terminal", () => {
     expect(terminal.output).toContain("hungry\\u001b]0;title\\u0007");
   });
 
-  test(
-    "it is drawn anew when the terminal has another size, and in another order when asked",
-    { timeout: 40_000 },
-    async () => {
-      await using terminal = new Terminal(90, 24);
-      await expect.poll(() => terminal.frame.length, WITHIN).toBe(24);
-      await terminal.resize(60, 30);
-      await expect.poll(() => terminal.frame.length, WITHIN).toBe(30);
-      const tools = (): string => terminal.frame.flatMap((line) => /^(?:busy|hungry)/.exec(line)?.[0] ?? []).join();
-      expect(tools()).toBe("busy,hungry");
-      terminal.press("u");
-      await expect.poll(tools, WITHIN).toBe("hungry,busy");
-      for (const line of terminal.frame) expect(line.length).toBeLessThanOrEqual(60);
-    },
-  );
+  test("it is drawn anew when the terminal has another size, and in another order when asked", async () => {
+    await using terminal = new Terminal(90, 24);
+    await expect.poll(() => terminal.frame.length, WITHIN).toBe(24);
+    await terminal.resize(60, 30);
+    await expect.poll(() => terminal.frame.length, WITHIN).toBe(30);
+    const tools = (): string => terminal.frame.flatMap((line) => /^(?:busy|hungry)/.exec(line)?.[0] ?? []).join();
+    expect(tools()).toBe("busy,hungry");
+    terminal.press("u");
+    await expect.poll(tools, WITHIN).toBe("hungry,busy");
+    for (const line of terminal.frame) expect(line.length).toBeLessThanOrEqual(60);
+  });
 
-  test("it says that the server is gone, and goes on when it is there again", { timeout: 40_000 }, async () => {
+  test("it says that the server is gone, and goes on when it is there again", async () => {
     await using terminal = new Terminal(90, 24);
     await expect.poll(() => terminal.frame.length, WITHIN).toBe(24);
     answer = (_request, response) => response.writeHead(503).end();
@@ -258,7 +254,7 @@ describe("on a terminal", () => {
     await expect.poll(() => terminal.frame.at(-1), WITHIN).toContain("q quits");
   });
 
-  test("a server that never was there is an error, on the screen as it was", { timeout: 40_000 }, async () => {
+  test("a server that never was there is an error, on the screen as it was", async () => {
     answer = (_request, response) => response.writeHead(401).end();
     await using terminal = new Terminal(90, 24);
     await terminal.ended;

@@ -6,7 +6,7 @@ import { connectTo, startRedis } from "../redis-server.ts";
 import { TIMINGS } from "./fleet.ts";
 import { startCluster, startSentinels } from "./topologies.ts";
 
-const LONG_MS = 30_000;
+const LONG_MS = 120_000;
 const NAME = "calls";
 const { prefix } = new FleetKeys("x");
 

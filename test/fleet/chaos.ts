@@ -10,7 +10,7 @@ const AWAY_MS = 1_000;
 /** As much as it may have written without having asked for it to be on the disk: see `appendfsync`. */
 const FORGETS_MS = 1_000;
 /** How long jobs may be there whose calls have ended: a machine that was killed held them until its locks expired. */
-const ENDING_MS = 20_000;
+const ENDING_MS = 120_000;
 const LOOK_EVERY_MS = 200;
 const MACHINE = { slots: 8, workers: 1 };
 

@@ -8,7 +8,7 @@ import { startRedis } from "../redis-server.ts";
 import { canUseNetworks, createNetwork, type NetworkHost } from "./network.ts";
 
 const missing = canUseNetworks();
-const LONG_MS = 20_000;
+const LONG_MS = 120_000;
 const SHORT_CUT_MS = 3_000;
 
 describe.skipIf(missing !== null)(

@@ -14,7 +14,7 @@ const OURS = /^gx(?<pid>\d+)n\d+/;
 /** 198.18.0.0/15 is set aside for tests of networks (RFC 2544): 512 networks of 254 hosts each. */
 const NETWORKS = 512;
 const HOSTS_MAX = 99;
-const UP_MS = 5_000;
+const UP_MS = 60_000;
 /** The states of a bridge's port: one that is disabled drops what comes and goes, and tells neither side. */
 const DISABLED = "0";
 const FORWARDING = "3";

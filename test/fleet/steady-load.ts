@@ -10,7 +10,7 @@ const SLOWEST_HANDLER_MS = 20;
 const LIMITS = { wallMs: 60_000, queueMs: 60_000, cpuMs: 10_000 };
 /** A call that has not ended by then never will. */
 const PATIENCE_MS = 100_000;
-const SLOTS_MS = 20_000;
+const SLOTS_MS = 120_000;
 const VIOLATIONS_MAX = 20;
 
 /** What came of a load: data that can be printed. */

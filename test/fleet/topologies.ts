@@ -12,7 +12,7 @@ import { freePort, type RedisServer, startRedis } from "../redis-server.ts";
 const run = promisify(execFile);
 
 const HOST = "127.0.0.1";
-const START_MS = 20_000;
+const START_MS = 120_000;
 const SLOTS = 16_384;
 const SENTINELS = 3;
 const MASTERS = 3;

@@ -95,6 +95,15 @@ describe("the guide's mount, unchanged", () => {
     expect((await bench.run(name)).output).toEqual({ size: 1 });
   });
 
+  test("is given the digits of a long integer in the config", async () => {
+    const told =
+      "return ToolResult(output=[type(self.config['id']).__name__, str(self.config['id']), self.config['id']])";
+    const mount = "def mount(coordinator, config):\n    return MyTool(config)";
+    await bench.register(`${tool("digits", execute(told))}\n${mount}`, { config: { id: 1_915_883_588_174_806_058n } });
+    const id = "1915883588174806058";
+    expect((await bench.run("digits")).output).toEqual(["int", id, id]);
+  });
+
   test("that finds that it cannot work here mounts nothing, and is told so [A17]", async () => {
     const error = await bench
       .register("async def mount(coordinator, config):\n    return None")

@@ -9,7 +9,7 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 export const MAIN: readonly string[] = ["--no-node-snapshot", "--no-warnings", join(ROOT, "src/cli/main.ts")];
 /** How a service is started, on any port. */
 export const SERVE: readonly string[] = [...MAIN, "serve", "--port", "0", "--workers", "1"];
-const START_MS = 25_000;
+const START_MS = 120_000;
 
 export interface Served extends AsyncDisposable {
   readonly url: string;

@@ -14,13 +14,16 @@ export class SimBrokers {
   readonly living = new Set<SimBroker>();
   readonly #world: World;
   readonly #capabilities: (broker: SimBroker) => readonly Capability[];
+  /** The thread of the engine. */
+  readonly main: SimThread;
   #started = 0;
 
   /** Whether one has ended, which the engine hears of later. */
   hasFallen = false;
 
-  constructor(world: World, capabilities: (broker: SimBroker) => readonly Capability[]) {
+  constructor(world: World, capabilities: (broker: SimBroker) => readonly Capability[], main = world.main) {
     this.#world = world;
+    this.main = main;
     this.#capabilities = capabilities;
   }
 
@@ -57,7 +60,7 @@ export class SimBroker {
     this.#world = world;
     this.#brokers = brokers;
     this.#listener = listener;
-    const toMain = new SimPort<readonly FromThread[]>(world, "broker:", world.main, (messages) => {
+    const toMain = new SimPort<readonly FromThread[]>(world, "broker:", brokers.main, (messages) => {
       if (!this.#isHeard) return;
       listener.onMessages(messages);
     });
@@ -112,7 +115,7 @@ export class SimBroker {
     if (world.trace !== null) world.note(`${this.thread.name} ends`);
     this.thread.kill();
     for (const socket of this.#sockets) socket.breakOff();
-    world.later(world.main, world.random.between(0.6, 3), `${this.thread.name} has ended`, () => {
+    world.later(this.#brokers.main, world.random.between(0.6, 3), `${this.thread.name} has ended`, () => {
       this.#isHeard = false;
       this.#listener.onEnd(new Error("it ended"));
     });

@@ -1,5 +1,6 @@
 import { wholeGrants } from "../../src/kernel/broker/capabilities/names.ts";
 import type { Capability } from "../../src/kernel/broker/capabilities/capability.ts";
+import { digestOf } from "../../src/kernel/broker/journal.ts";
 import type { AskArgs } from "./program.ts";
 import type { World } from "./world.ts";
 
@@ -7,6 +8,8 @@ import type { World } from "./world.ts";
 export class Effects {
   /** Keys of capability calls whose handlers began, with the number of times. */
   readonly begun = new Map<string, number>();
+  /** Arguments of capability calls whose handlers began, as journals have them, with their keys. */
+  readonly keys = new Map<string, string>();
   /** Runs with something that cannot be undone. */
   readonly #changed = new Set<number>();
   /** The runs of each program, by its seed. */
@@ -38,11 +41,15 @@ export class Effects {
     runs.add(run);
   }
 
-  #invoke(method: string, { key, run, mood }: AskArgs, onEffect: () => void): unknown {
+  #invoke(method: string, args: AskArgs, onEffect: () => void): unknown {
+    const { key, run, mood, isStored = false } = args;
     const times = (this.begun.get(key) ?? 0) + 1;
     this.begun.set(key, times);
-    if (times > 1) this.#world.violate(`the handler of ${key} was called ${times} times`);
-    if (method === "write") this.#changed.add(run);
+    if (isStored) this.keys.set(digestOf(JSON.stringify(args)), key);
+    // What only reads is done again where its process was lost.
+    if (times > 1 && !(isStored && method === "read"))
+      this.#world.violate(`the handler of ${key} was called ${times} times`);
+    if (method === "write" && !isStored) this.#changed.add(run);
     if (this.#world.trace !== null) this.#world.note(`effect ${method} ${key}`);
     onEffect();
     if (mood < 0.4) return { key };

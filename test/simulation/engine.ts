@@ -2,6 +2,7 @@ import { DEFAULT_LIMITS, MAX_LIMITS } from "../../src/kernel/base/limits.ts";
 import { NO_CHECKS } from "../../src/kernel/base/protocol/script.ts";
 import type { Capability, CapabilityRequest } from "../../src/kernel/broker/capabilities/capability.ts";
 import { Binaries } from "../../src/kernel/broker/binaries.ts";
+import { createPause } from "../../src/kernel/broker/capabilities/pause.ts";
 import { createTools } from "../../src/kernel/broker/capabilities/tools.ts";
 import type { Policy } from "../../src/kernel/broker/policy.ts";
 import { BrokerClient } from "../../src/kernel/broker/thread/broker-client.ts";
@@ -10,6 +11,9 @@ import { Admission } from "../../src/kernel/engine/call/admission.ts";
 import { CallKeeper } from "../../src/kernel/engine/call/call-keeper.ts";
 import { DetailWriter } from "../../src/kernel/engine/call/detail-writer.ts";
 import { OnDemand } from "../../src/kernel/base/on-demand.ts";
+import { DEFAULT_WAITING } from "../../src/kernel/engine/call-options.ts";
+import { openDurable } from "../../src/kernel/engine/durable/open-durable.ts";
+import type { TakeDurable } from "../../src/kernel/store/calls/durable/durable-step.ts";
 import { DurableStage } from "../../src/kernel/engine/durable/durable-stage.ts";
 import { CallPipeline, type PipelineParts } from "../../src/kernel/engine/call/call-pipeline.ts";
 import type { Explanation } from "../../src/kernel/engine/explanation.ts";
@@ -26,6 +30,7 @@ import { NO_READERS } from "../../src/kernel/tool/contracts/contract.ts";
 
 const TRUST = resolveTrust([{ name: "all" }]);
 const TOOLS_CAPABILITY = createTools() as Capability;
+const PAUSE_CAPABILITY = createPause() as Capability;
 /** Registered once: each engine gets copies with an own usage. */
 const REGISTERED = Object.keys(TOOLS).map((name) => registered(name as ToolName));
 const MAX_MS = 1_000_000;
@@ -46,7 +51,7 @@ function registered(name: ToolName): RegisteredTool {
 
 /** Each is another one for the broker. */
 export function policy(): Policy {
-  return { rules: [{ allow: { disk: true, notes: true, tools: ["*"] } }] };
+  return { rules: [{ allow: { disk: true, notes: true, pause: true, tools: ["*"] } }] };
 }
 
 export interface EngineMeans {
@@ -57,12 +62,14 @@ export interface EngineMeans {
   /** One of the broker thread; here it is only decided about. */
   readonly disk: Capability;
   readonly onBrokerDeath: () => void;
+  /** Takes steps of calls that wait; without it, none waits. */
+  readonly take?: TakeDurable;
 }
 
 /** The product's engine from its pipeline on, in a simulation. */
 export function createEngine(
   scenario: Scenario,
-  { startBroker, startProcess, notes, disk, onBrokerDeath }: EngineMeans,
+  { startBroker, startProcess, notes, disk, onBrokerDeath, take }: EngineMeans,
 ) {
   const events = new Events();
   const registry = new ToolRegistry();
@@ -73,7 +80,7 @@ export function createEngine(
   const queue = { maxQueued: 1_000, concurrency: scenario.concurrency, perTool: Infinity, perTenant: Infinity };
   const scheduler = new Scheduler(queue);
   const broker = new BrokerClient({
-    capabilities: { broker: [disk], host: [TOOLS_CAPABILITY, notes] },
+    capabilities: { broker: [disk], host: [TOOLS_CAPABILITY, PAUSE_CAPABILITY, notes] },
     policy: policy(),
     binaries: new Binaries(),
     start: startBroker,
@@ -110,7 +117,29 @@ export function createEngine(
   const { keep } = scenario;
   const keeper =
     keep && new CallKeeper({ keep, store, writer: new DetailWriter({ redact: undefined, explain, entropyKey: "" }) });
-  const pipeline = new CallPipeline({
+  const loaded = new OnDemand(async () => {
+    if (take === undefined) throw new Error("no call waits");
+    return openDurable({
+      take,
+      registry,
+      broker,
+      executor,
+      scheduler,
+      events,
+      nextCallNumber,
+      entropyKey: "",
+      plugins: { readers: NO_READERS, runtimes: new Map() },
+      resume: (...given) => pipeline.resume(...given),
+      restore: () => null,
+      programs: { toolFor: () => Promise.reject(new Error("there are no programs")) as never },
+      takesAll: true,
+      waiting: { ...DEFAULT_WAITING, lingerMs: 20 },
+      notified: [],
+      close: () => Promise.resolve(),
+    });
+  });
+  const durable = new DurableStage(loaded, () => broker.grants.policy);
+  const pipeline: CallPipeline = new CallPipeline({
     registry,
     tools: { release: ({ usage }: RegisteredTool) => usage.calls-- },
     programs: null,
@@ -124,10 +153,7 @@ export function createEngine(
     nextCallNumber,
     entropyKey: "",
     keeper,
-    durable: new DurableStage(
-      new OnDemand(() => Promise.reject(new Error("no call waits"))),
-      () => broker.grants.policy,
-    ),
+    durable,
   } as unknown as PipelineParts);
-  return { events, registry, scheduler, broker, executor, pipeline };
+  return { events, registry, scheduler, broker, executor, pipeline, durable };
 }

@@ -1,8 +1,10 @@
 import { registerHooks } from "node:module";
 import { FAULTS } from "./faults.ts";
+import { LEG_FAULTS } from "./legs/faults.ts";
 
 // Puts faults into the sources as they are loaded, and prints for each the seed that finds it; `null` for none. Each has
-// modules of its own: their addresses end in its number.
+// modules of its own: their addresses end in its number. Those of calls that wait have the numbers after the others.
+const ALL = [...FAULTS, ...LEG_FAULTS];
 const SRC = new URL("../../src/", import.meta.url).href;
 const HERE = new URL("./", import.meta.url).href;
 
@@ -16,7 +18,7 @@ registerHooks({
   load(url, context, next) {
     const loaded = next(url, context);
     const [path = "", number] = url.split("?fault=");
-    const fault = FAULTS[Number(number)];
+    const fault = ALL[Number(number)];
     if (fault === undefined || path !== SRC + fault.file) return loaded;
     const source = Buffer.from(loaded.source as Uint8Array).toString();
     if (!source.includes(fault.from)) throw new Error(`"${fault.from}" does not stand in src/${fault.file}`);
@@ -26,6 +28,8 @@ registerHooks({
 
 for (const number of process.argv.slice(2).map(Number)) {
   const run = (await import(`./run.ts?fault=${number}`)) as typeof import("./run.ts");
-  const { failed } = await run.simulateAll(1, FAULTS[number]?.within ?? 0);
+  const legs = (await import(`./legs/simulate.ts?fault=${number}`)) as typeof import("./legs/simulate.ts");
+  const simulated = number < FAULTS.length ? undefined : legs.simulateLegs;
+  const { failed } = await run.simulateAll(1, ALL[number]?.within ?? 0, simulated);
   console.log(JSON.stringify([number, failed?.seed ?? null, failed?.violations[0]?.slice(0, 100) ?? null]));
 }

@@ -22,9 +22,12 @@ export class SimProcesses {
   /** Whether what a lost process wrote last may be torn. */
   readonly isTorn: boolean;
   readonly effects: Effects;
+  /** The thread of the engine. */
+  readonly main: SimThread;
 
-  constructor(world: World, effects: Effects, isTorn: boolean) {
+  constructor(world: World, effects: Effects, isTorn: boolean, main = world.main) {
     this.#world = world;
+    this.main = main;
     this.effects = effects;
     this.isTorn = isTorn;
   }
@@ -89,6 +92,10 @@ export class SimProcess implements ExecutorProcess, HarmedProcess {
     for (const worker of this.workers) world.later(worker.thread, startMs, "starts", () => worker.begin());
   }
 
+  get main(): SimThread {
+    return this.#processes.main;
+  }
+
   get isCutOff(): boolean {
     return this.#pipes?.areWanted === true && this.connections.some(({ asks }) => (asks?.openNumber ?? null) === null);
   }
@@ -126,7 +133,7 @@ export class SimProcess implements ExecutorProcess, HarmedProcess {
     if (world.trace !== null) world.note(`process ${this.pid} ends by ${signal}`);
     const turns = readTurns(this.#record);
     for (const worker of this.workers) worker.end(this.#processes.isTorn && world.random.chance(0.5));
-    world.later(world.main, world.random.between(0.05, 4), `process ${this.pid} has ended`, () => {
+    world.later(this.#processes.main, world.random.between(0.05, 4), `process ${this.pid} has ended`, () => {
       for (const connection of this.connections) connection.close();
       const said = { report: this.#report, startError: null, stderr: "" };
       this.#die({ ...said, killedFor: this.#killedFor, isMemory: false, signal, exitCode: null, turns });
@@ -181,8 +188,8 @@ class SimWorker {
       {
         write: (text) => toWorker.write(text),
         onText: (handler) => {
-          const main = { thread: this.#world.main, onText: handler, onClose: () => undefined };
-          this.#toHost = new SimPipe(this.#world, `${thread.name}:`, main);
+          const host = { thread: this.#process.main, onText: handler, onClose: () => undefined };
+          this.#toHost = new SimPipe(this.#world, `${thread.name}:`, host);
         },
         close: () => {
           toWorker.end();

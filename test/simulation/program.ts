@@ -16,6 +16,10 @@ export interface ProgramArgs {
   readonly children: readonly { readonly name: string; readonly arguments: object }[];
   /** In its so-manieth turn it does this. */
   readonly harm: { readonly turn: number; readonly kind: Harm } | null;
+  /** Number of people, signals and times that it waits for. */
+  readonly waits?: number;
+  /** Whether its call may be stored, and go on in another run. */
+  readonly isStored?: boolean;
 }
 
 /** `crash`: ends the process; `hang`: the watch has to end it; `spin`: the turn is cut; `memory`: the isolate is full; `throw`: an error. */
@@ -52,6 +56,8 @@ export interface AskArgs {
   readonly run: number;
   /** How its handler behaves. */
   readonly mood: number;
+  /** Whether the call may be stored: all of its runs ask the same. */
+  readonly isStored?: true;
   readonly padding?: string;
 }
 
@@ -71,10 +77,11 @@ export class Program {
   #turns = 0;
   #logged = 0;
   #children = 0;
+  #waited = 0;
   isEnded = false;
 
   constructor(run: number, args: ProgramArgs, nowMs: number, host: ProgramHost) {
-    this.#run = run;
+    this.#run = args.isStored === true ? args.seed : run;
     this.#args = args;
     this.#host = host;
     this.#nowMs = nowMs;
@@ -138,6 +145,7 @@ export class Program {
   }
 
   #check({ ordinal, key }: Asked, payload: string): void {
+    if (key === "") return;
     const value = JSON.parse(payload) as { readonly key?: string; readonly ok?: boolean };
     if (value.ok !== undefined || value.key === key) return;
     this.#host.violate(`run ${this.#run} asked ${key} as number ${ordinal}, and was answered ${payload}`);
@@ -145,7 +153,7 @@ export class Program {
 
   #continue(): void {
     if (this.isEnded) return;
-    const { asks, timers, leaves, isShort, children } = this.#args;
+    const { asks, timers, leaves, isShort, children, waits = 0 } = this.#args;
     const random = new Random(this.#hash);
     this.#host.work(random.between(0.01, random.chance(0.05) ? 4 : 0.2));
     if (isShort) return this.#finish();
@@ -153,6 +161,7 @@ export class Program {
     if (random.chance(0.2)) this.#host.progress(this.#turns);
     if (this.#children < children.length && random.chance(0.5)) this.#askChild();
     for (let more = random.below(4); more > 0 && this.#asked < asks; more--) this.#ask(random);
+    if (this.#waited < waits && random.chance(0.5)) this.#askToWait(random);
     if (this.#set < timers && random.chance(0.4)) this.#wait(random);
     if (leaves && random.chance(0.1)) return this.#finish();
     if (this.#pending.size > 0 || this.#live > 0) return;
@@ -182,9 +191,20 @@ export class Program {
     const [capability = "", method = ""] = this.#args.methods[random.below(this.#args.methods.length)] ?? [];
     const ordinal = ++this.#asked;
     const key = `${this.#run}:${ordinal}:${(this.#hash >>> 0).toString(36)}`;
-    const args: AskArgs = { key, run: this.#run, mood: random.next() };
+    const stored = this.#args.isStored === true ? ({ isStored: true } as const) : {};
+    const args: AskArgs = { key, run: this.#run, mood: random.next(), ...stored };
     const padded = random.chance(0.1) ? { ...args, padding: "x".repeat(random.below(600)) } : args;
     this.#send(capability, method, JSON.stringify(padded), { ordinal, key });
+  }
+
+  #askToWait(random: Random): void {
+    const ordinal = -1_000 - ++this.#waited;
+    const [method, args] = random.pick<readonly [method: string, args: object]>([
+      ["approval", { message: "?" }],
+      ["signal", { name: `go${this.#waited}` }],
+      ["until", { date: this.#nowMs + random.below(4_000) }],
+    ]);
+    this.#send("pause", method, JSON.stringify(args), { ordinal, key: "" });
   }
 
   #askChild(): void {

@@ -1,5 +1,5 @@
-import { currentWorld, type Simulated, simulate } from "./simulate.ts";
-import { inhabit } from "./world.ts";
+import { type Simulated, simulate } from "./simulate.ts";
+import { currentWorld, inhabit } from "./world.ts";
 
 /** Seeds between two turns of the real event loop. */
 const CHUNK = 100;
@@ -22,21 +22,24 @@ export interface Summary {
   failed: Simulated | null;
 }
 
+/** Runs the simulation of a seed. */
+export type Simulate = (seed: number, isTraced?: boolean) => Promise<Simulated>;
+
 /** Runs the simulations of seeds, one after the other, up to the first that violates something. */
-export async function simulateAll(from: number, count: number): Promise<Summary> {
+export async function simulateAll(from: number, count: number, run: Simulate = simulate): Promise<Summary> {
   const summary: Summary = { seeds: 0, calls: 0, effects: 0, restarts: 0, replayed: 0, ends: new Map(), failed: null };
   for (let first = from; first < from + count && summary.failed === null; first += CHUNK) {
-    await simulateChunk(first, Math.min(first + CHUNK, from + count), summary);
+    await simulateChunk(first, Math.min(first + CHUNK, from + count), summary, run);
     await new Promise((resolve) => nextTurn(resolve));
   }
   return summary;
 }
 
-async function simulateChunk(first: number, end: number, summary: Summary): Promise<void> {
+async function simulateChunk(first: number, end: number, summary: Summary, run: Simulate): Promise<void> {
   using _clocks = inhabit(currentWorld);
   using _rejections = hearRejections();
   for (let seed = first; seed < end; seed++) {
-    const done = await simulate(seed);
+    const done = await run(seed);
     summary.seeds++;
     summary.effects += done.effects;
     summary.restarts += done.restarts;
@@ -52,17 +55,18 @@ async function simulateChunk(first: number, end: number, summary: Summary): Prom
 }
 
 /** Runs one seed with its trace. */
-export async function trace(seed: number): Promise<Simulated> {
+export async function trace(seed: number, run: Simulate = simulate): Promise<Simulated> {
   using _clocks = inhabit(currentWorld);
   using _rejections = hearRejections();
-  return await simulate(seed, true);
+  return await run(seed, true);
 }
 
 /** Says what was violated, how it came to that, and how to run it again. */
-export async function explain({ seed, violations }: Simulated): Promise<string> {
-  const { trace: lines } = await trace(seed);
+export async function explain({ seed, violations }: Simulated, run: Simulate = simulate): Promise<string> {
+  const { trace: lines } = await trace(seed, run);
   const last = lines.slice(-SHOWN_LINES).map((line) => line.slice(0, SHOWN_LENGTH));
-  const again = `SIMULATION_SEED=${seed} runs it again, with its whole trace`;
+  const variable = run === simulate ? "SIMULATION_SEED" : "SIMULATION_LEGS_SEED";
+  const again = `${variable}=${seed} runs it again, with its whole trace`;
   return [`the simulation of seed ${seed} violated:`, ...violations, "", ...last, "", again].join("\n");
 }
 

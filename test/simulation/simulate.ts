@@ -6,7 +6,7 @@ import type { Recording } from "../../src/kernel/engine/replay/recording.ts";
 import type { ProgramOutput } from "./program.ts";
 import { SimProcesses } from "./processes.ts";
 import { type CallPlan, type Fault, programsOf, type Scenario, scenarioOf } from "./scenario.ts";
-import { World } from "./world.ts";
+import { enterWorld, World } from "./world.ts";
 
 /** Virtual time after which a call that has not ended will never end, in milliseconds. */
 const LIVE_MS = 300_000;
@@ -28,17 +28,9 @@ export interface Simulated {
   readonly replayed: number;
 }
 
-let inhabited = new World(0, false);
-
-/** The world of the simulation that runs, or ran last. */
-export function currentWorld(): World {
-  return inhabited;
-}
-
 /** Runs the simulation of a seed. The clocks and timers of the process must belong to `currentWorld`. */
 export async function simulate(seed: number, isTraced = false): Promise<Simulated> {
-  const world = new World(seed, isTraced);
-  inhabited = world;
+  const world = enterWorld(new World(seed, isTraced));
   const simulation = new Simulation(world, scenarioOf(seed));
   await simulation.run();
   const { ends, effects, restarts, replayed } = simulation;

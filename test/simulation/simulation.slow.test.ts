@@ -4,6 +4,8 @@ import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { byLength, IS_LONG } from "../length.ts";
 import { FAULTS } from "./faults.ts";
+import { LEG_FAULTS } from "./legs/faults.ts";
+import { simulateLegs } from "./legs/simulate.ts";
 import { explain, simulateAll } from "./run.ts";
 
 const run = promisify(execFile);
@@ -16,15 +18,21 @@ test("every call ends once, and no effect happens twice, in many more simulation
   expect(failed === null ? "" : await explain(failed)).toBe("");
 }, 1_200_000);
 
+test("calls that wait end once, and no effect happens twice, in many more simulations", async () => {
+  const { failed } = await simulateAll(1_001, byLength(500, 100_000), simulateLegs);
+  expect(failed === null ? "" : await explain(failed, simulateLegs)).toBe("");
+}, 7_200_000);
+
 test("the simulation finds faults that are put into the sources", async () => {
-  const numbers = [...FAULTS.keys()].filter((number) => IS_LONG || (FAULTS[number]?.within ?? 0) <= QUICK);
+  const all = [...FAULTS, ...LEG_FAULTS];
+  const numbers = [...all.keys()].filter((number) => IS_LONG || (all[number]?.within ?? 0) <= QUICK);
   const { stdout } = await run(process.execPath, [FIND_FAULT, ...numbers.map(String)], {
     // The sources, not what is built of them.
     env: { ...process.env, NODE_OPTIONS: "--no-warnings" },
   });
   const lines = stdout.trim().split("\n");
   const found = lines.map((line) => JSON.parse(line) as readonly [number: number, seed: number | null, what: string]);
-  const missed = found.filter(([, seed]) => seed === null).map(([number]) => FAULTS[number]?.title);
+  const missed = found.filter(([, seed]) => seed === null).map(([number]) => all[number]?.title);
   expect(missed).toEqual([]);
   expect(found).toHaveLength(numbers.length);
 }, 1_200_000);

@@ -1,3 +1,5 @@
+import { syncBuiltinESMExports } from "node:module";
+import promisedTimers from "node:timers/promises";
 import { Random } from "./random.ts";
 
 /** A thread of the simulation: it does one thing at a time, and what it does takes time. */
@@ -67,6 +69,8 @@ export class World {
   readonly random: Random;
   readonly main = new SimThread("main");
   nowMs = 0;
+  /** By how much the clock of the machine was set ahead. */
+  clockMs = 0;
   current: SimThread = this.main;
   steps = 0;
   /** What must never be, and was. */
@@ -248,6 +252,17 @@ function isBefore(one: Step, other: Step): boolean {
   return one.atMs < other.atMs || (one.atMs === other.atMs && one.seq < other.seq);
 }
 
+let entered = new World(0, false);
+
+/** The world of the simulation that runs, or ran last. */
+export function currentWorld(): World {
+  return entered;
+}
+
+export function enterWorld(world: World): World {
+  return (entered = world);
+}
+
 type Callback = (...args: unknown[]) => void;
 
 /**
@@ -277,12 +292,19 @@ export function inhabit(world: () => World): Disposable {
     [process, "hrtime", () => hrtimeOf(world().timeMs)],
     [performance, "now", () => world().timeMs],
     [performance, "timeOrigin", EPOCH_MS],
-    [Date, "now", () => Math.floor(EPOCH_MS + world().timeMs)],
+    [Date, "now", () => Math.floor(EPOCH_MS + world().clockMs + world().timeMs)],
+    [
+      promisedTimers,
+      "setTimeout",
+      (ms = 1, value?: unknown) => new Promise((resolve) => world().wait(() => resolve(value), ms, false)),
+    ],
   ];
   const before = replaced.map(([owner, name]) => Object.getOwnPropertyDescriptor(owner, name));
   for (const [owner, name, value] of replaced) {
     Object.defineProperty(owner, name, { value, configurable: true, writable: true });
   }
+  // Modules that have imported it by its name get it, too.
+  syncBuiltinESMExports();
   return {
     [Symbol.dispose]: () => {
       for (const [at, [owner, name]] of replaced.entries()) {
@@ -290,6 +312,7 @@ export function inhabit(world: () => World): Disposable {
         if (descriptor === undefined) Reflect.deleteProperty(owner, name);
         else Object.defineProperty(owner, name, descriptor);
       }
+      syncBuiltinESMExports();
     },
   };
 }

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { RedisConnection } from "../../../src/fleet/redis/connection.ts";
 import { connectTo, freePort, type RedisServer, startRedis } from "../../redis-server.ts";
 
-const LONG_MS = 20_000;
+const LONG_MS = 120_000;
 const soon = { timeout: LONG_MS, interval: 20 };
 
 describe("a connection to a server", { timeout: 60_000 }, () => {

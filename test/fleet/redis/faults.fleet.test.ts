@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { RedisConnection } from "../../../src/fleet/redis/connection.ts";
 import { connectTo, freePort, type RedisServer, startRedis } from "../../redis-server.ts";
 
-const LONG_MS = 20_000;
+const LONG_MS = 120_000;
 const soon = { timeout: LONG_MS, interval: 20 };
 
 let redis: RedisServer;

@@ -8,7 +8,7 @@ import { freePort, type RedisServer, startRedis } from "../../redis-server.ts";
 import { linesOf, WATCHER } from "./watch.ts";
 
 const run = promisify(execFile);
-const LONG_MS = 20_000;
+const LONG_MS = 120_000;
 
 /** A server with TLS whose certificate an authority signed that nobody else knows. */
 let redis: RedisServer;

@@ -4,7 +4,7 @@ import { RedisConnection } from "../../../src/fleet/redis/connection.ts";
 import { type RedisCluster, startCluster, startSentinels } from "../topologies.ts";
 import { connectTo, freePort, type RedisServer } from "../../redis-server.ts";
 
-const LONG_MS = 30_000;
+const LONG_MS = 120_000;
 /** How long the last of a closed connection's sockets may take to end. */
 const SOCKETS_END_MS = 2_000;
 const soon = { timeout: LONG_MS, interval: 20 };

@@ -59,7 +59,7 @@ interface Ended {
 /** Runs the command in the folder. */
 function glovebox(args: readonly string[], cwd = folder): Promise<Ended> {
   return new Promise((resolve) => {
-    const options = { cwd, env: { ...process.env, REGION: "eu-north-1" }, timeout: 25_000 };
+    const options = { cwd, env: { ...process.env, REGION: "eu-north-1" }, timeout: 120_000 };
     execFile(
       process.execPath,
       ["--no-node-snapshot", "--no-warnings", MAIN, ...args],

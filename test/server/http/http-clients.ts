@@ -24,7 +24,7 @@ export interface ClientOptions {
 }
 
 const REFUSED_PAUSE_MS = 5;
-const CLIENT_MS = 30_000;
+const CLIENT_MS = 120_000;
 
 /** Sends requests until it is told to stop, on one connection after the other. */
 export async function keepSending(options: ClientOptions): Promise<void> {

@@ -226,7 +226,7 @@ test("an engine that closes in the midst of an undoing hands it over, and each i
   hanging = new Set(["return id-of-buy b b object"]);
   void first.calls.undo(id).catch(() => undefined);
   // The effects before it are answered, and what became of this one is unknown.
-  await expect.poll(() => hung, { timeout: 20_000 }).not.toBe("");
+  await expect.poll(() => hung, { timeout: 120_000 }).not.toBe("");
   await first.close({ drainMs: 0 });
   hanging = new Set();
   await using second = await open("handover");

@@ -13,7 +13,7 @@ import { createKey } from "../../../../src/server/access/secret.ts";
 import { createEngine, defineCapability, type Engine, type Logger } from "../../../../src/glovebox/index.ts";
 
 const MAIN = fileURLToPath(new URL("../../../../src/cli/main.ts", import.meta.url));
-const ENDS_WITHIN_MS = 20_000;
+const ENDS_WITHIN_MS = 120_000;
 
 const world = defineCapability({ name: "world", methods: { look: { handler: () => "seen" } } });
 
