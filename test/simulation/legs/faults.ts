@@ -51,4 +51,18 @@ export const LEG_FAULTS: readonly Fault[] = [
     to: "",
     within: 4_000,
   },
+  {
+    title: "an engine that closes cancels a call that is being stored",
+    file: "kernel/engine/durable/call-waits.ts",
+    from: 'this.#hasEnded = !this.isStored || endOf(result, this.isStart).kind === "end";',
+    to: "this.#hasEnded = true;",
+    within: 4_000,
+  },
+  {
+    title: "an engine is seen for the sake of a call that waits, and holds others that it does not know of",
+    file: "kernel/engine/durable/durable.ts",
+    from: "if (waits.isStart) this.onStart(-1);\n    waits.isStart = false;",
+    to: "",
+    within: 20_000,
+  },
 ];

@@ -176,6 +176,13 @@ class Legs {
     if (!FAILURES.includes(code)) this.#world.violate(`${what} ended with ${code}: ${error?.message}`);
   }
 
+  /** One that was first stored as it waited is cancelled where its caller has heard of another end by then. */
+  #tellStored(callId: string, error: ToolResult["error"]): void {
+    const plan = this.#scenario.calls[Number(callId.slice("call-".length))];
+    if (error?.code === "cancelled" && plan?.isDurable === false) this.#count("cancelled");
+    else this.#tell(`stored ${callId}`, error);
+  }
+
   /** A person looks at what waits, and decides some of it. */
   #look(): void {
     const world = this.#world;
@@ -245,7 +252,7 @@ class Legs {
     const world = this.#world;
     for (const { id, call_id: callId, state, result } of this.store.rows()) {
       if (state !== "ended" || result === null) world.violate(`${callId} is ${state} for ever, as ${id}`);
-      else this.#tell(`stored ${callId}`, readResult(result).error);
+      else this.#tellStored(callId, readResult(result).error);
     }
     if (this.#waiting > 0) world.violate(`${this.#waiting} callers wait for ever`);
     const [counted, summed] = this.store.books();

@@ -44,7 +44,7 @@ export class CallEnds {
   end(call: EngineCall, result: ToolResult, reply: CallReply | null = null): void {
     const { waits } = call;
     if (waits === null) return this.#endAs(call, result, reply);
-    waits.release();
+    waits.release(result);
     if (waits.isPaused && result.error?.code === "paused") {
       const { message } = result.error;
       return this.paused(call, failure(toolError("paused", message, { id: waits.id }), result.metadata));

@@ -1,4 +1,5 @@
 import type { CallKeep } from "../../broker/brokered-call.ts";
+import type { ToolResult } from "../../base/result.ts";
 import type { CallIdle } from "../../executor/executor.ts";
 
 /** The waits of a call. Once it is stored, so is what it asks and hears while it runs. */
@@ -10,7 +11,7 @@ export interface CallWaiting extends CallKeep {
   /** Its run has nothing left to do for now. */
   onIdle(idle: CallIdle): void;
   /** The run has ended: nothing waits any more. */
-  release(): void;
+  release(result: ToolResult): void;
 }
 
 /** An earlier run of a call, which this one repeats. */

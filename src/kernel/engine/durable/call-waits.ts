@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { StoreError } from "../../base/errors.ts";
+import type { ToolResult } from "../../base/result.ts";
 import { seedOf } from "../../base/protocol/prelude.ts";
 import { CallFailure } from "../../broker/capabilities/capability.ts";
 import type { CallIdle, Executor } from "../../executor/executor.ts";
@@ -18,7 +19,7 @@ import type { CallWaiting } from "../call/call-waiting.ts";
 import type { EngineCall } from "../call/engine-call.ts";
 import type { WaitingOptions } from "../call-options.ts";
 import { type DurableRuns, madeOf } from "./durable-record.ts";
-import { storePause, takeSurely, TAKEN_OVER } from "./durable-steps.ts";
+import { endOf, storePause, takeSurely, TAKEN_OVER } from "./durable-steps.ts";
 
 /** Pauses between looks at a run that is on its way to rest. */
 const LOOK_LEAST_MS = 5;
@@ -74,6 +75,8 @@ export class CallWaits implements CallWaiting {
   #isLooking = false;
   /** It is stored, or may be: the run hears nothing more. */
   #isOver = false;
+  /** The call has ended with its run, and does not go on in another one. */
+  #hasEnded = false;
 
   constructor(call: EngineCall, { id, leg, isStored, waits }: StoredLeg, parts: WaitParts) {
     this.call = call;
@@ -150,8 +153,9 @@ export class CallWaits implements CallWaiting {
     if (!this.#isLooking && !this.#isOver && this.#open.size > 0) void this.#look();
   }
 
-  release(): void {
+  release(result: ToolResult): void {
     const { take } = this.#parts;
+    this.#hasEnded = !this.isStored || endOf(result, this.isStart).kind === "end";
     // Nobody waits any more for the calls that it has made. The store knows which, once it has the call.
     for (const { wait } of this.isStored ? [] : this.#open.values()) {
       if (wait.wait.kind !== "call") continue;
@@ -236,11 +240,11 @@ export class CallWaits implements CallWaiting {
         this.#isOver = true;
         this.isStored = true;
         // Its caller has heard of another end meanwhile.
-        if (call.isSettled) await takeSurely(take, { kind: "cancel", id, tenant: null, message: LEFT, nowMs });
-        else {
-          this.isPaused = true;
-          onPause(this);
-        }
+        if (this.#hasEnded) await takeSurely(take, { kind: "cancel", id, tenant: null, message: LEFT, nowMs });
+        // The engine closes, or its executor is lost: another one goes on.
+        if (call.isSettled) return true;
+        this.isPaused = true;
+        onPause(this);
         return true;
       case "settled":
         for (const wait of stored.waits) this.#settle(wait);

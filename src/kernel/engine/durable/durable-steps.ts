@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type ErrorCode, StoreError } from "../../base/errors.ts";
-import type { MadeCall, PausedCall, RunWait } from "../../store/calls/durable/durable-call.ts";
+import { resultText, type ToolResult } from "../../base/result.ts";
+import { LOST_MAX, type MadeCall, type PausedCall, type RunWait } from "../../store/calls/durable/durable-call.ts";
 import type { DurableStep, TakeDurable } from "../../store/calls/durable/durable-step.ts";
 
 /** Pauses between tries to take a step. */
@@ -73,4 +74,22 @@ export async function takeSurely(take: TakeDurable, step: DurableStep): Promise<
       await delay(pauseMs);
     }
   }
+}
+
+/** Codes of a run that never began, and of one that was cut off. */
+const NOT_BEGUN: ReadonlySet<string> = new Set(["queue_full", "queue_timeout", "engine_closed"]);
+const CUT_OFF: ReadonlyMap<string, number> = new Map([
+  ["engine_closed", 1],
+  // It may have killed its executor itself.
+  ["executor_lost", LOST_MAX / 5],
+]);
+
+/** The step by which the end of a run is stored. A call that could not begin its first run has ended. */
+export function endOf(result: ToolResult, isStart: boolean) {
+  const code = result.error?.code ?? "";
+  const isUnrun = result.metadata.attempts === 0 && NOT_BEGUN.has(code);
+  if (isUnrun && !isStart) return { kind: "release" } as const;
+  const losses = isUnrun ? undefined : CUT_OFF.get(code);
+  if (losses !== undefined) return { kind: "abandon", losses } as const;
+  return { kind: "end", result: resultText(result), isFailed: !result.success } as const;
 }

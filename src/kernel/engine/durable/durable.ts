@@ -1,11 +1,11 @@
 import { parseForWriting, parseWithBigInts, parseWithDigits } from "../../base/exact-json.ts";
 import { type ToolError, toolError } from "../../base/errors.ts";
-import { emptyMetadata, failure, readResult, resultText, type ToolResult, writableOutput } from "../../base/result.ts";
+import { emptyMetadata, failure, readResult, type ToolResult, writableOutput } from "../../base/result.ts";
 import { type AskedPause, CallFailure, type ChildCallEnd } from "../../broker/capabilities/capability.ts";
 import type { Policy } from "../../broker/policy.ts";
 import type { BrokerClient } from "../../broker/thread/broker-client.ts";
 import type { Executor } from "../../executor/executor.ts";
-import { LOST_MAX, type RunWait, type WaitKind } from "../../store/calls/durable/durable-call.ts";
+import type { RunWait, WaitKind } from "../../store/calls/durable/durable-call.ts";
 import type { TakeDurable } from "../../store/calls/durable/durable-step.ts";
 import { undoId } from "../../store/calls/durable/undone-calls.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
@@ -19,7 +19,7 @@ import type { Events } from "../telemetry/events.ts";
 import { ArgumentChecks } from "./argument-check.ts";
 import { CallWaits, newLeg, type StoredLeg } from "./call-waits.ts";
 import { digestOf, madeOf, UNRUN } from "./durable-record.ts";
-import { storePause, storeStart, takeSurely } from "./durable-steps.ts";
+import { endOf, storePause, storeStart, takeSurely } from "./durable-steps.ts";
 import { isDurable, mayNeedApproval, type NeededApproval, neededApproval } from "./gate.ts";
 
 /** Parts of an engine that calls need which pause. */
@@ -256,6 +256,8 @@ export class Durable {
   /** The call's run has paused, and is ended. */
   #onPause(waits: CallWaits): void {
     const { call, id, leg } = waits;
+    if (waits.isStart) this.onStart(-1);
+    waits.isStart = false;
     const kinds = waits.open.map(({ wait }) => wait);
     this.#tell(call, id, leg, kinds);
     this.#parts.executor.cancel(call.callNumber, "paused", pausedError(id, kinds).message);
@@ -273,25 +275,8 @@ export class Durable {
   }
 }
 
-/** Codes of a run that never began, and of one that was cut off. */
-const NOT_BEGUN: ReadonlySet<string> = new Set(["queue_full", "queue_timeout", "engine_closed"]);
-const CUT_OFF: ReadonlyMap<string, number> = new Map([
-  ["engine_closed", 1],
-  // It may have killed its executor itself.
-  ["executor_lost", LOST_MAX / 5],
-]);
 const WAITS = "the call has to wait:";
 const MUST_NOT = "and its caller has said that it must not";
-
-/** The step by which the end of a run is stored. A call that could not begin its first run has ended. */
-function endOf(result: ToolResult, isStart: boolean) {
-  const code = result.error?.code ?? "";
-  const isUnrun = result.metadata.attempts === 0 && NOT_BEGUN.has(code);
-  if (isUnrun && !isStart) return { kind: "release" } as const;
-  const losses = isUnrun ? undefined : CUT_OFF.get(code);
-  if (losses !== undefined) return { kind: "abandon", losses } as const;
-  return { kind: "end", result: resultText(result), isFailed: !result.success } as const;
-}
 
 /** The error of a call that waits. */
 export function pausedError(id: string, waits: readonly WaitKind[]): ToolError {

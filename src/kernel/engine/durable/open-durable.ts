@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import type { ToolResult } from "../../base/result.ts";
 import type { DurableStep, TakeDurable } from "../../store/calls/durable/durable-step.ts";
 import type { RestoreProgram, StoredProgram } from "../../tool/program/program.ts";
@@ -12,7 +11,7 @@ import type { DurableRecord, DurableRuns, PinnedTool } from "./durable-record.ts
 import { Notifier } from "./notifier.ts";
 import type { ResolvedTarget } from "./notify-options.ts";
 import type { LoadedDurable } from "./durable-stage.ts";
-import { Resumer, type ResumerParts, type Resumption } from "./resumer.ts";
+import { newHolder, Resumer, type ResumerParts, type Resumption } from "./resumer.ts";
 import { StoredDurableCalls } from "./stored-durable-calls.ts";
 import { undoing } from "./undo.ts";
 
@@ -48,7 +47,7 @@ export function openDurable({
   const notifier = notified.length === 0 ? null : new Notifier({ ...engine, targets: notified });
   notifier?.look();
   const telling = notifier === null ? engine.take : takeAndTell(engine.take, notifier);
-  const parts = { ...engine, take: telling, holder: randomBytes(12).toString("base64url") };
+  const parts = { ...engine, take: telling, holder: newHolder() };
   const { take, registry, events, holder, broker } = parts;
   const durable = new Durable(parts);
   let lastPin = 0;

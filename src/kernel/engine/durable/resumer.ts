@@ -1,8 +1,9 @@
+import { randomBytes } from "node:crypto";
 import { within } from "../../base/deadline.ts";
 import { refusedCall, resultText, type ToolResult } from "../../base/result.ts";
 import { StoreError, toolError } from "../../base/errors.ts";
 import { type ClaimedCall, isSettled, type KeptCall } from "../../store/calls/durable/durable-call.ts";
-import type { TakeDurable } from "../../store/calls/durable/durable-step.ts";
+import type { DurableAnswer, TakeDurable } from "../../store/calls/durable/durable-step.ts";
 import { undoneId } from "../../store/calls/durable/undone-calls.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
@@ -35,6 +36,11 @@ const OWN_MAX = 10_000;
 const OTHERS_MAX = 1_000;
 /** Longest wait for what became of the running calls, while the engine closes. */
 const CLOSE_MS = 5_000;
+
+/** Identifies an engine among those with the same store. */
+export function newHolder(): string {
+  return randomBytes(12).toString("base64url");
+}
 
 /** Another run of a call. */
 export interface Resumption {
@@ -71,7 +77,10 @@ export class Resumer {
     () => this.#pauseMs(),
   );
   #heart: NodeJS.Timeout | undefined;
-  readonly #running = new Set<Promise<void>>();
+  /** Runs, and the holder that claimed each. */
+  readonly #running = new Map<Promise<void>, string>();
+  /** Another one follows where nobody knows what became of a claim: the call of that is then lost with its holder. */
+  #holder: string;
   /** Stored calls in their first runs. */
   #started = 0;
   /** When the clock next settles what a call waits for; `null` where none waits. */
@@ -83,6 +92,7 @@ export class Resumer {
 
   constructor(parts: ResumerParts) {
     this.#parts = parts;
+    this.#holder = parts.holder;
   }
 
   /** Something may be ready. */
@@ -117,7 +127,7 @@ export class Resumer {
 
   async #ended(): Promise<void> {
     await this.#looks.ended();
-    await Promise.all(this.#running);
+    await Promise.all(this.#running.keys());
   }
 
   async #look(): Promise<void> {
@@ -139,7 +149,7 @@ export class Resumer {
   }
 
   async #begin(): Promise<void> {
-    const { take, holder, takesAll, atOnce } = this.#parts;
+    const { take, takesAll, atOnce } = this.#parts;
     const room = atOnce - this.#running.size;
     if (room <= 0) return;
     // Those whose tools are not here must not stand before others.
@@ -153,8 +163,18 @@ export class Resumer {
       if ((this.#missed.get(id)?.nextMs ?? 0) > nowMs || this.#running.size >= atOnce) continue;
       if (this.#looks.isStopped) return;
       if (!takesAll && !this.#own.has(id)) continue;
-      const claimed = await take({ kind: "claim", id, holder, nowMs });
-      if (claimed.kind === "claimed") this.#start(claimed.call);
+      const holder = this.#holder;
+      const claimed = await this.#claim(id, holder, nowMs);
+      if (claimed.kind === "claimed") this.#start(claimed.call, holder);
+    }
+  }
+
+  async #claim(id: string, holder: string, nowMs: number): Promise<DurableAnswer> {
+    try {
+      return await this.#parts.take({ kind: "claim", id, holder, nowMs });
+    } catch (error) {
+      if (error instanceof StoreError && error.isUnanswered) this.#holder = newHolder();
+      throw error;
     }
   }
 
@@ -163,7 +183,7 @@ export class Resumer {
     if (asked.length > 0) this.#parts.events.emit("call:doubt", { id, callId, tool, tenant, asked });
   }
 
-  #start(call: ClaimedCall): void {
+  #start(call: ClaimedCall, holder: string): void {
     this.#heart ??= setInterval(() => void this.#beat(), LOOK_MS).unref();
     const running = this.#run(call)
       .catch(() => undefined)
@@ -171,13 +191,14 @@ export class Resumer {
         this.#running.delete(running);
         this.look();
       });
-    this.#running.add(running);
+    this.#running.set(running, holder);
   }
 
   async #beat(): Promise<void> {
-    if (this.#running.size === 0 && this.#started === 0) return;
-    const { take, holder } = this.#parts;
-    await take({ kind: "see", holder, nowMs: Date.now() }).catch(() => undefined);
+    const { take, holder: starter } = this.#parts;
+    const holders = new Set(this.#running.values());
+    if (this.#started > 0) holders.add(starter);
+    for (const holder of holders) await take({ kind: "see", holder, nowMs: Date.now() }).catch(() => undefined);
   }
 
   async #run(claimed: ClaimedCall): Promise<void> {

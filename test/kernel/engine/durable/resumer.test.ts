@@ -23,6 +23,41 @@ const UNDOES: ClaimedCall = {
   waits: [],
 };
 
+const unused = (): never => {
+  throw new Error("it is not asked for");
+};
+const PARTS: ResumerParts = {
+  take: unused,
+  holder: "a",
+  registry: { get: () => undefined },
+  events: { emit: () => undefined },
+  takesAll: true,
+  atOnce: 64,
+  pin: unused,
+  program: unused,
+  undo: unused,
+  run: unused,
+};
+
+// Found by the simulation: the call was held for ever by an engine that did not know of it, and lived on.
+test("a claim whose answer was lost is not held by this engine: it claims as another holder from then on", async () => {
+  const holders: string[] = [];
+  const second = Promise.withResolvers<void>();
+  const take = (step: DurableStep): Promise<DurableAnswer> => {
+    if (step.kind === "due") return Promise.resolve({ kind: "ready", ids: ["c_1"], wakeMs: 0, lost: [] });
+    if (step.kind !== "claim") return Promise.resolve({ kind: "done", call: null });
+    holders.push(step.holder);
+    if (holders.length > 1) second.resolve();
+    return Promise.reject(new StoreError("no answer", { isUnanswered: true }));
+  };
+  const resumer = new Resumer({ ...PARTS, take });
+  resumer.look();
+  await second.promise;
+  await resumer.close();
+  expect(holders[0]).toBe("a");
+  expect(new Set(holders).size).toBe(holders.length);
+});
+
 test("a call that undoes is released, and not held, where the store cannot say what the other has done", async () => {
   const released = Promise.withResolvers<DurableStep>();
   const answerOf = (step: DurableStep): DurableAnswer => {
@@ -31,22 +66,8 @@ test("a call that undoes is released, and not held, where the store cannot say w
     if (step.kind === "release") released.resolve(step);
     return { kind: "done", call: null };
   };
-  const unused = (): never => {
-    throw new Error("it is not asked for");
-  };
-  const parts: ResumerParts = {
-    take: (step) => Promise.resolve(answerOf(step)),
-    holder: "a",
-    registry: { get: () => undefined },
-    events: { emit: () => undefined },
-    takesAll: true,
-    atOnce: 64,
-    pin: unused,
-    program: unused,
-    undo: () => Promise.reject(new StoreError("the store is busy")),
-    run: unused,
-  };
-  const resumer = new Resumer(parts);
+  const undo = () => Promise.reject(new StoreError("the store is busy"));
+  const resumer = new Resumer({ ...PARTS, take: (step) => Promise.resolve(answerOf(step)), undo });
   resumer.look();
   expect(await released.promise).toMatchObject({ kind: "release", id: "c_1.undo", leg: 1 });
   await resumer.close();
