@@ -383,7 +383,7 @@ describe("a step whose answer is lost on its way", () => {
 test("calls with long journals are taken one after the other, and with all that they have", async () => {
   const at = place();
   const one = serverAt(at);
-  const journal = JSON.stringify({ asks: [], answers: [], text: "x".repeat(2 * 1024 ** 2) });
+  const journal = JSON.stringify({ asks: [], answers: [], text: "x".repeat(1.2 * 1024 ** 2) });
   const ids = Array.from({ length: 3 }, (_, n) => `c_${n}`);
   expect(await Promise.all(ids.map((id) => one.pause(id, [APPROVAL], { journal })))).toEqual(
     ids.map(() => ({ kind: "done", call: null })),
