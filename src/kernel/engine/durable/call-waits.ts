@@ -240,7 +240,7 @@ export class CallWaits implements CallWaiting {
         this.#isOver = true;
         this.isStored = true;
         // Its caller has heard of another end meanwhile.
-        if (this.#hasEnded) await takeSurely(take, { kind: "cancel", id, tenant: null, message: LEFT, nowMs });
+        if (this.#hasEnded) await takeSurely(take, { kind: "cancel", id, tenant: null, leg, message: LEFT, nowMs });
         // The engine closes, or its executor is lost: another one goes on.
         if (call.isSettled) return true;
         this.isPaused = true;

@@ -311,9 +311,10 @@ export class DurableTables {
     return this.#rows.sql(sql).run(nowMs, id, leg).changes === 0 ? LOST : { kind: "done", call: null };
   }
 
-  #cancel({ id, tenant, message, nowMs }: Of<"cancel">): DurableAnswer {
+  #cancel({ id, tenant, message, leg, nowMs }: Of<"cancel">): DurableAnswer {
     const row = this.#rows.find(id, tenant);
     if (row === undefined) return { kind: "missing" };
+    if (leg !== undefined && row.leg !== leg) return LOST;
     if (row.state === "running" || row.state === "ended") {
       const why = row.state === "ended" ? ENDED : "the call runs at this moment: try again";
       return { kind: "conflict", message: why, call: this.#rows.callOf(row) };

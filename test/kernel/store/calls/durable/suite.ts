@@ -101,7 +101,8 @@ export function stepsOf(place: Pick<DurablePlace, "take"> & Partial<DurablePlace
         nowMs,
       }),
     release: (id: string, leg: number) => take({ kind: "release", id, leg, nowMs }),
-    cancel: (id: string) => take({ kind: "cancel", id, tenant: null, message: "enough", nowMs }),
+    cancel: (id: string, leg?: number) =>
+      take({ kind: "cancel", id, tenant: null, message: "enough", ...(leg === undefined ? {} : { leg }), nowMs }),
     due: (most = 10) => take({ kind: "due", most, nowMs }),
     standing: () => take({ kind: "standing", nowMs }),
     signal: (id: string, payload: unknown) =>
@@ -221,6 +222,19 @@ export function describeDurableCalls(openPlace: OpenPlace, numRuns: number): voi
       expect(await store.due()).toMatchObject({ ids: ["c_1", "c_2", "c_3"] });
       const states = await Promise.all(["c_1", "c_2", "c_3"].map(async (id) => (await store.call(id)).waits[0]?.state));
       expect(states).toEqual(["due", "expired", "open"]);
+    });
+
+    // Found by the simulation: the caller of an earlier run had heard of its end, and a later run was cancelled for it.
+    test("is not cancelled by an earlier run that another one has followed", async () => {
+      const store = await open();
+      await store.pause("c_1", [APPROVAL]);
+      await store.approve("c_1");
+      const { leg } = claimed(await store.claim("c_1"));
+      await store.pause("c_1", [SIGNAL], { leg, from: 2 });
+      expect((await store.cancel("c_1", leg - 1)).kind).toBe("lost");
+      expect(await store.call("c_1")).toMatchObject({ state: "paused" });
+      await store.cancel("c_1", leg);
+      expect(await store.call("c_1")).toMatchObject({ state: "ended" });
     });
 
     test("is counted, with the age of the oldest approval, until that is decided or needless", async () => {
