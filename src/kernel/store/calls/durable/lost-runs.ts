@@ -59,9 +59,11 @@ export class LostRuns {
     const journal = this.#journalOf(n);
     const answered = new Set(journal.answers.map(({ step }) => step));
     const asked = journal.asks.length;
+    // The clock of a call does not go back, also where that of the machine was set.
+    const atMs = journal.answers.reduce((most, answer) => Math.max(most, answer.nowMs), nowMs);
     const answers = waits.forRun(n).flatMap(({ kind, state, step, settled }) => {
       if (kind !== "outcome" || state !== "happened" || answered.has(step)) return [];
-      return [{ step, asked, nowMs, ok: true, payload: settled?.data ?? "null" }];
+      return [{ step, asked, nowMs: atMs, ok: true, payload: settled?.data ?? "null" }];
     });
     this.#put(n, { ...journal, answers: [...journal.answers, ...answers] });
     this.#rows.sql("UPDATE durable SET state = 'ready', wake_ms = NULL WHERE n = ?").run(n);
