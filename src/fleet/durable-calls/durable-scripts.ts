@@ -203,15 +203,15 @@ local function put(id, text, head, body, run, note)
   if body ~= '' then call('HSET', own, 'body', body) end
   if run ~= '' then call('HSET', own, 'run', run) end
   call('PEXPIRE', own, ${EXPIRY_MS})
-  local new, n = cjson.decode(text), old[4]
-  if old[1] then leave(id, cjson.decode(old[1]))
+  local new, before, n = cjson.decode(text), old[1] and cjson.decode(old[1]), old[4]
+  if before then leave(id, before)
   else
     n = call('INCR', SEQ)
     call('HSET', own, 'n', n)
     if new.script then call('HINCRBY', key('script', new.script), 'users', 1) end
   end
   enter(id, new, n)
-  if note ~= '' then tell(id, new.state, note, now) end
+  if note ~= '' and not (before and before.state == new.state) then tell(id, new.state, note, now) end
 end
 
 for at = first, #ARGV, 7 do

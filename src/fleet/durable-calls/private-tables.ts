@@ -48,6 +48,8 @@ export interface StepOutcome {
   readonly removed: readonly string[];
 }
 
+const NO_BOOKS: TenantBooks = { calls: 0, bytes: 0, ended: 0, endedBytes: 0 };
+
 interface Opened {
   readonly database: DatabaseSync;
   readonly tables: DurableTables;
@@ -80,6 +82,11 @@ export class PrivateTables {
     } finally {
       if (this.#opened !== null) clear(rows);
     }
+  }
+
+  /** The answer to a step that changes nothing, about these calls. Throws a `ForeignRowsError`. */
+  read(step: DurableStep, calls: readonly LoadedCall[]): DurableAnswer {
+    return this.take(step, { calls, tenant: "", books: NO_BOOKS, script: null }).answer;
   }
 
   close(): void {

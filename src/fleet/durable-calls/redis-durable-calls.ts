@@ -282,8 +282,7 @@ export class RedisDurableCalls {
     }
     // Others are shown without those that cannot be opened.
     if (found.size === 0 && sealed !== null) throw sealed;
-    const view = { calls: [...found.values()], tenant: "", books: NO_BOOKS, script: null };
-    const { answer } = this.#tables.take({ kind: "list", query }, view);
+    const answer = this.#tables.read({ kind: "list", query }, [...found.values()]);
     if (answer.kind !== "page" || answer.page.cursor !== null || !isMore) return answer;
     return { kind: "page", page: { ...answer.page, cursor: before } };
   }
@@ -310,7 +309,6 @@ type LookReply = readonly [nowMs: number, due: readonly Ids[], lost: Ids, wakeMs
 type StandingReply = readonly [nowMs: number, paused: number, inDoubt: number, openedMs: number];
 type ListReply = readonly [number | string, number, readonly (readonly [string, number, string, string])[]];
 
-const NO_BOOKS = { calls: 0, bytes: 0, ended: 0, endedBytes: 0 };
 const NOTHING_DUE: DurableAnswer = { kind: "ready", ids: [], wakeMs: null, lost: [] };
 const UNKNOWN = "the store did not respond in time: the operation may have been carried out or not";
 

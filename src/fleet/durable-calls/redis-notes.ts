@@ -9,7 +9,6 @@ import type { SealedCalls } from "./sealed-calls.ts";
 
 /** Notes that this process has taken and not told. */
 const TAKEN_MAX = 1_000;
-const NO_BOOKS = { calls: 0, bytes: 0, ended: 0, endedBytes: 0 };
 
 type NoteStep = Extract<DurableStep, { readonly kind: "notes" | "told" }>;
 type RunNotes = (name: "notes" | "told", args: readonly (string | number)[]) => Promise<unknown>;
@@ -69,7 +68,7 @@ export class RedisNotes {
     this.#taken.delete(`${n}`);
   }
 
-  /** `null` where there is nothing to tell. */
+  /** `null` where nobody has to be told any more. */
   #noteOf([target, member, n, madeMs, dueMs, tries, text, version, head]: NoteReply): CallNote | null {
     const at = member.indexOf(" ");
     const [event, id] = [member.slice(0, at) as NoteEvent, member.slice(at + 1)];
@@ -97,8 +96,7 @@ export class RedisNotes {
 
   #callOf(id: string, version: string, head: string): KeptCall | null {
     const calls = [{ id, n: 1, parts: this.#calls.openHead(id, version, head), seenMs: 0 }];
-    const step = { kind: "get", id, tenant: null } as const;
-    const { answer } = this.#tables.take(step, { calls, tenant: "", books: NO_BOOKS, script: null });
+    const answer = this.#tables.read({ kind: "get", id, tenant: null }, calls);
     return answer.kind === "call" ? answer.call : null;
   }
 }

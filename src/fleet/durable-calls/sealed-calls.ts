@@ -30,7 +30,7 @@ interface SealedHead {
   readonly run: string;
 }
 
-/** What a note has of its call, which may be gone when it is told. */
+/** Facts of a call in a note: the call may be gone when the note is told. */
 interface SealedNote extends Pick<NotedCall, "callId" | "tool" | "tenant" | "code"> {
   readonly leg: number;
 }
@@ -69,7 +69,7 @@ export class SealedCalls {
     return { head: rows, body: null, run: null };
   }
 
-  /** The indexes of a call as JSON, its sealed parts, and a note of its new state, as they are written; empty for what stays. */
+  /** The indexes of a call as JSON, its sealed parts, empty for those that stay, and a note of its state, if others are told of it. */
   close({ row, head, body, run }: ChangedCall, version: string, before: SealedHead | undefined): readonly string[] {
     const { id } = row;
     const versions = {
@@ -82,7 +82,7 @@ export class SealedCalls {
       this.#close("head", id, version, text),
       body === null ? "" : this.#close("body", id, version, body),
       run === null ? "" : this.#close("run", id, version, run),
-      this.#note(row, before),
+      this.#note(row),
     ];
   }
 
@@ -90,12 +90,9 @@ export class SealedCalls {
     return JSON.parse(this.#open("note", id, event, sealed)) as SealedNote;
   }
 
-  #note(
-    { id, state, leg, call_id: callId, tool, tenant, code }: ChangedCall["row"],
-    before: SealedHead | undefined,
-  ): string {
+  #note({ id, state, leg, call_id: callId, tool, tenant, code }: ChangedCall["row"]): string {
     const event = NOTE_EVENTS.find((one) => one === state);
-    if (event === undefined || (before !== undefined && stateOf(before) === state)) return "";
+    if (event === undefined) return "";
     return this.#close("note", id, event, JSON.stringify({ leg, callId, tool, tenant, code } satisfies SealedNote));
   }
 
@@ -142,8 +139,4 @@ export class SealedCalls {
   #about(part: string, id: string, version: string): string {
     return `${this.#prefix}:${part}:${JSON.stringify([id, version])}`;
   }
-}
-
-function stateOf({ rows }: SealedHead): string {
-  return (JSON.parse(rows) as { readonly row: { readonly state: string } }).row.state;
 }

@@ -11,14 +11,14 @@ export type Counter<Label extends string = string> = PromClient.Counter<Label>;
 export type Registry = PromClient.Registry;
 
 /** Registers gauges that read a source at each scrape. While the source is undefined, they keep their last value. */
-export function gaugesOf<Source>(registry: Registry, source: () => Source | undefined) {
+export function gaugesOf<Source>(registry: Registry, source: () => Source | undefined | Promise<Source | undefined>) {
   return (name: string, help: string, read: (now: Source) => number): void => {
     new Gauge({
       name: `glovebox_${name}`,
       help,
       registers: [registry],
-      collect() {
-        const now = source();
+      async collect() {
+        const now = await source();
         if (now !== undefined) this.set(read(now));
       },
     });

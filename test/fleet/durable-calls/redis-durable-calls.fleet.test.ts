@@ -72,22 +72,25 @@ describe("calls that wait, in Redis", () => {
 });
 
 describe("notes of calls, in Redis", () => {
-  describeNotes((room, nowMs) => {
+  describeNotes((room) => {
     const prefix = `{glovebox:${randomUUID()}:calls}`;
-    let sweptMs: number | null = null;
+    let clockMs = 1_000_000;
     const calls = new RedisDurableCalls({
       runner: new ScriptRunner(connection),
       seal: SEAL,
       prefix,
       room,
-      clockMs: () => sweptMs ?? nowMs(),
+      clockMs: () => clockMs,
     });
     onTestFinished(() => calls.close());
     const { client } = connection;
     return {
-      take: (step) => calls.take(step),
-      sweep: (ms) => {
-        sweptMs = ms;
+      take: (step) => {
+        clockMs = timeOf(step, clockMs);
+        return calls.take(step);
+      },
+      sweep: (nowMs) => {
+        clockMs = nowMs;
         return calls.sweep();
       },
       count: () => client.zcard(`${prefix}:waits:notes:a`),

@@ -33,7 +33,7 @@ export const LEG_FAULTS: readonly Fault[] = [
   {
     title: "an engine that closes cancels a call that is being stored",
     file: "kernel/engine/durable/call-waits.ts",
-    from: 'this.#hasEnded = !this.isStored || endOf(result, this.isStart).kind === "end";',
+    from: "this.#hasEnded = !this.isStored || goesOnAfter(result, this.isStart) === null;",
     to: "this.#hasEnded = true;",
     within: 4_000,
   },

@@ -14,7 +14,7 @@ test.runIf(SEED !== undefined)("the simulation of calls that wait violates nothi
 test("calls that wait end once, and no effect happens twice, whatever falls between their runs", async () => {
   const { failed, ...summary } = await simulateAll(1, 200, simulateLegs);
   expect(failed === null ? "" : await explain(failed, simulateLegs)).toBe("");
-  // What is to be proved did happen.
+  // Engines fell, calls went on, and calls ended.
   expect(summary.restarts).toBeGreaterThan(50);
   expect(summary.replayed).toBeGreaterThan(200);
   expect(summary.ends.get("")).toBeGreaterThan(100);

@@ -19,7 +19,7 @@ import type { CallWaiting } from "../call/call-waiting.ts";
 import type { EngineCall } from "../call/engine-call.ts";
 import type { WaitingOptions } from "../call-options.ts";
 import { type DurableRuns, madeOf } from "./durable-record.ts";
-import { endOf, storePause, takeSurely, TAKEN_OVER } from "./durable-steps.ts";
+import { goesOnAfter, storePause, takeSurely, TAKEN_OVER } from "./durable-steps.ts";
 
 /** Pauses between looks at a run that is on its way to rest. */
 const LOOK_LEAST_MS = 5;
@@ -155,7 +155,7 @@ export class CallWaits implements CallWaiting {
 
   release(result: ToolResult): void {
     const { take } = this.#parts;
-    this.#hasEnded = !this.isStored || endOf(result, this.isStart).kind === "end";
+    this.#hasEnded = !this.isStored || goesOnAfter(result, this.isStart) === null;
     // Nobody waits any more for the calls that it has made. The store knows which, once it has the call.
     for (const { wait } of this.isStored ? [] : this.#open.values()) {
       if (wait.wait.kind !== "call") continue;

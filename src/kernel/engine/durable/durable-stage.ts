@@ -35,7 +35,7 @@ export interface LoadedDurable {
   close(): Promise<void>;
 }
 
-/** Time in which the store tells what waits, as somebody reads metrics. */
+/** Time in which the store answers a reader of metrics. */
 const STANDING_MS = 1_000;
 
 /** Calls that wait, as the pipeline and readers use them. Nothing of it is loaded for calls that never do. */
@@ -68,7 +68,7 @@ export class DurableStage implements DurableCalls, ChildWaits {
   /** Takes a step in the store of calls that wait. */
   readonly take: TakeDurable = async (step) => (await this.#loaded.get()).take(step);
 
-  /** What waits in the store; `null` where no call has waited yet, or the store does not tell in time. */
+  /** Numbers of the calls that wait; `null` where no call has waited yet, or the store does not answer in time. */
   async standing(): Promise<CallStanding | null> {
     const loaded = await this.#loaded.made?.catch(() => null);
     const asked = loaded?.take({ kind: "standing", nowMs: Date.now() }).catch(() => null);

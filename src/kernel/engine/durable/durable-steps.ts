@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type ErrorCode, StoreError } from "../../base/errors.ts";
-import { resultText, type ToolResult } from "../../base/result.ts";
+import type { ToolResult } from "../../base/result.ts";
 import { LOST_MAX, type MadeCall, type PausedCall, type RunWait } from "../../store/calls/durable/durable-call.ts";
 import type { DurableStep, TakeDurable } from "../../store/calls/durable/durable-step.ts";
 
@@ -84,12 +84,11 @@ const CUT_OFF: ReadonlyMap<string, number> = new Map([
   ["executor_lost", LOST_MAX / 5],
 ]);
 
-/** The step by which the end of a run is stored. A call that could not begin its first run has ended. */
-export function endOf(result: ToolResult, isStart: boolean) {
+/** How a call goes on after the end of a run; `null`: it has ended, as one has that could not begin its first run. */
+export function goesOnAfter(result: ToolResult, isStart: boolean) {
   const code = result.error?.code ?? "";
   const isUnrun = result.metadata.attempts === 0 && NOT_BEGUN.has(code);
   if (isUnrun && !isStart) return { kind: "release" } as const;
   const losses = isUnrun ? undefined : CUT_OFF.get(code);
-  if (losses !== undefined) return { kind: "abandon", losses } as const;
-  return { kind: "end", result: resultText(result), isFailed: !result.success } as const;
+  return losses === undefined ? null : ({ kind: "abandon", losses } as const);
 }

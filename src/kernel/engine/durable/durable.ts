@@ -1,6 +1,6 @@
 import { parseForWriting, parseWithBigInts, parseWithDigits } from "../../base/exact-json.ts";
 import { type ToolError, toolError } from "../../base/errors.ts";
-import { emptyMetadata, failure, readResult, type ToolResult, writableOutput } from "../../base/result.ts";
+import { emptyMetadata, failure, readResult, resultText, type ToolResult, writableOutput } from "../../base/result.ts";
 import { type AskedPause, CallFailure, type ChildCallEnd } from "../../broker/capabilities/capability.ts";
 import type { Policy } from "../../broker/policy.ts";
 import type { BrokerClient } from "../../broker/thread/broker-client.ts";
@@ -19,7 +19,7 @@ import type { Events } from "../telemetry/events.ts";
 import { ArgumentChecks } from "./argument-check.ts";
 import { CallWaits, newLeg, type StoredLeg } from "./call-waits.ts";
 import { digestOf, madeOf, UNRUN } from "./durable-record.ts";
-import { endOf, storePause, storeStart, takeSurely } from "./durable-steps.ts";
+import { goesOnAfter, storePause, storeStart, takeSurely } from "./durable-steps.ts";
 import { isDurable, mayNeedApproval, type NeededApproval, neededApproval } from "./gate.ts";
 
 /** Parts of an engine that calls need which pause. */
@@ -245,19 +245,25 @@ export class Durable {
     if (!(waits instanceof CallWaits)) return null;
     const { id, leg } = waits;
     await waits.sent();
-    const end = endOf(result, waits.isStart);
+    const goesOn = goesOnAfter(result, waits.isStart);
+    const end = goesOn ?? ({ kind: "end", result: resultText(result), isFailed: !result.success } as const);
     await takeSurely(this.#parts.take, { ...end, id, leg, nowMs: Date.now() });
-    if (waits.isStart) this.onStart(-1);
+    this.#endStart(waits);
     if (options.undo === "onFailure") this.onPause(undoId(id));
     this.onChange(id);
-    return end.kind === "end" ? null : pausedError(id, []);
+    return goesOn === null ? null : pausedError(id, []);
+  }
+
+  /** The first run of a call that was stored before it is over. */
+  #endStart(waits: CallWaits): void {
+    if (waits.isStart) this.onStart(-1);
+    waits.isStart = false;
   }
 
   /** The call's run has paused, and is ended. */
   #onPause(waits: CallWaits): void {
     const { call, id, leg } = waits;
-    if (waits.isStart) this.onStart(-1);
-    waits.isStart = false;
+    this.#endStart(waits);
     const kinds = waits.open.map(({ wait }) => wait);
     this.#tell(call, id, leg, kinds);
     this.#parts.executor.cancel(call.callNumber, "paused", pausedError(id, kinds).message);

@@ -1,5 +1,4 @@
-import type { Gauge as GaugeType } from "prom-client";
-import { Counter, Gauge, type Registry } from "../../base/prometheus.ts";
+import { Counter, gaugesOf, type Registry } from "../../base/prometheus.ts";
 import { registerTallies, Tally } from "../../base/tally.ts";
 import type { CallStanding } from "../../store/calls/durable/durable-step.ts";
 import { NOTIFY_OUTCOMES } from "./durable-events.ts";
@@ -7,7 +6,7 @@ import type { Events } from "./events.ts";
 
 const READY_BUCKETS_S = [0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 3_600];
 
-/** Registers metrics of calls that wait. `standing`: what waits in the store; `null` where that is not known. */
+/** Registers metrics of calls that wait. `standing`: their numbers in the store; `null` where these are not known. */
 export function registerDurableMetrics(
   registry: Registry,
   events: Events,
@@ -72,29 +71,19 @@ export function registerDurableMetrics(
   events.on("call:decide", ({ decision }) => decisions.inc({ decision }));
 }
 
-/** Gauges of what waits in the store, which is asked once for all of them. */
+/** Gauges of calls that wait in the store, which is asked once for all of them. */
 function registerStanding(registry: Registry, standing: () => Promise<CallStanding | null>): void {
-  let asked: Promise<CallStanding | null> | null = null;
-  const ask = (): Promise<CallStanding | null> => {
-    asked ??= standing().finally(() => {
+  let asked: Promise<CallStanding | undefined> | null = null;
+  const ask = async (): Promise<CallStanding | undefined> => (await standing()) ?? undefined;
+  const gauge = gaugesOf(registry, () => {
+    asked ??= ask().finally(() => {
       asked = null;
     });
     return asked;
-  };
-  const add = (name: string, help: string, read: (now: CallStanding) => number): void => {
-    const gauge: GaugeType = new Gauge({
-      name: `glovebox_${name}`,
-      help,
-      registers: [registry],
-      collect: async () => {
-        const now = await ask();
-        if (now !== null) gauge.set(read(now));
-      },
-    });
-  };
-  add("calls_paused", "Calls that wait for a person, a signal or a time.", ({ paused }) => paused);
-  add("calls_in_doubt", "Calls with an effect of which nobody knows whether it happened.", ({ inDoubt }) => inDoubt);
-  add(
+  });
+  gauge("calls_paused", "Calls that wait for a person, a signal or a time.", ({ paused }) => paused);
+  gauge("calls_in_doubt", "Calls with an effect of which nobody knows whether it happened.", ({ inDoubt }) => inDoubt);
+  gauge(
     "calls_oldest_approval_seconds",
     "Age of the oldest approval that nobody has decided, in seconds; 0 where none is open.",
     ({ oldestApprovalMs }) => Math.max(0, oldestApprovalMs ?? 0) / 1e3,

@@ -1,5 +1,4 @@
-import type { Gauge as GaugeType } from "prom-client";
-import { Counter, Gauge, type Registry } from "../../base/prometheus.ts";
+import { Counter, gaugesOf, type Registry } from "../../base/prometheus.ts";
 import type { CallStoreStatus } from "../../store/calls/call-store.ts";
 
 /** Metrics of the store of calls, which counts itself. */
@@ -24,20 +23,7 @@ export function registerCallMetrics(registry: Registry, store: { status(): CallS
       for (const [reason, calls] of Object.entries(store.status().dropped)) dropped.inc({ reason }, calls);
     },
   });
-  const up: GaugeType = new Gauge({
-    name: "glovebox_calls_store_up",
-    help: "Whether the store of calls can be used: 1 or 0.",
-    registers,
-    collect: () => {
-      up.set(store.status().problem === null ? 1 : 0);
-    },
-  });
-  const bytes: GaugeType = new Gauge({
-    name: "glovebox_calls_store_bytes",
-    help: "Size of the store of calls without free space, in bytes.",
-    registers,
-    collect: () => {
-      bytes.set(store.status().bytes);
-    },
-  });
+  const gauge = gaugesOf(registry, () => store.status());
+  gauge("calls_store_up", "Whether the store of calls can be used: 1 or 0.", ({ problem }) => Number(problem === null));
+  gauge("calls_store_bytes", "Size of the store of calls without free space, in bytes.", ({ bytes }) => bytes);
 }

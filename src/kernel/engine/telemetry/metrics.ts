@@ -26,7 +26,7 @@ export interface MetricSources {
   scheduler(): SchedulerStats;
   executor(): ExecutorStats;
   readonly accounts: TenantAccounts;
-  /** What waits in the store of calls; `null` where that is not known. */
+  /** Numbers of the calls that wait; `null` where they are not known. */
   standing(): Promise<CallStanding | null>;
 }
 

@@ -124,7 +124,7 @@ export class DurableNotes {
   }
 }
 
-/** What a note of a call tells, as the call is now; `null` where there is nothing to tell: nobody waits for a person any more. */
+/** The part of a note that is read from the call as it is now; `null` for a note that is needless, as nobody waits for a person any more. */
 export function tellsOf(
   event: NoteEvent,
   call: Pick<DurableCall, "state" | "expiresAt" | "waits"> | null,

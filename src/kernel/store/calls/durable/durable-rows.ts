@@ -95,7 +95,7 @@ export class DurableRows {
     };
   }
 
-  /** What waits. */
+  /** Numbers of the calls that wait. */
   standing(nowMs: number): CallStanding {
     const numberIn = (state: CallState): number =>
       Number(this.sql("SELECT count(*) AS calls FROM durable WHERE state = ?").get(state)?.["calls"]);

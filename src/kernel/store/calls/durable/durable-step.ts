@@ -210,7 +210,7 @@ export type DurableAnswer =
       readonly dropped: number;
     };
 
-/** What waits in the store. */
+/** Numbers of the calls in the store that wait. */
 export interface CallStanding {
   readonly paused: number;
   readonly inDoubt: number;

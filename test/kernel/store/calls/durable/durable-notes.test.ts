@@ -10,7 +10,7 @@ describe("notes of calls, in a file", () => {
     database.exec(DURABLE_SQL);
     const tables = new DurableTables(database, room);
     return {
-      take: async (step) => tables.take([step])[0] ?? { kind: "missing" },
+      take: (step) => tables.take([step])[0] ?? { kind: "missing" },
       sweep: (nowMs) => tables.sweep(nowMs),
       count: async () => Number(database.prepare("SELECT count(*) AS n FROM durable_note").get()?.["n"]),
       fill: async () =>

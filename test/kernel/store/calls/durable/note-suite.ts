@@ -1,83 +1,39 @@
 import { expect, test } from "vitest";
-import {
-  DEFAULT_DURABLE,
-  type DurableCapacity,
-  type WaitKind,
-} from "../../../../../src/kernel/store/calls/durable/durable-call.ts";
-import {
-  type CallNote,
-  NOTE_EVENTS,
-  type TakeDurable,
-} from "../../../../../src/kernel/store/calls/durable/durable-step.ts";
+import { DEFAULT_DURABLE, type DurableCapacity } from "../../../../../src/kernel/store/calls/durable/durable-call.ts";
+import { type CallNote, NOTE_EVENTS } from "../../../../../src/kernel/store/calls/durable/durable-step.ts";
+import { APPROVAL, type DurablePlace, stepsOf } from "./suite.ts";
 
 /* Notes for those who are told of calls: the same for each place. */
 
-const APPROVAL: WaitKind = {
-  kind: "approval",
-  tool: "pay",
-  version: "v",
-  arguments: {},
-  digest: "d",
-  message: "large",
-  schema: null,
-  from: "tool",
-  self: false,
-  by: [],
-};
-export const DAY_MS = 24 * 60 * 60 * 1_000;
+const DAY_MS = 24 * 60 * 60 * 1_000;
 const START_MS = 1_000_000;
 
-export interface NotePlace {
-  readonly take: TakeDurable;
-  readonly sweep: (nowMs: number) => unknown;
+export interface NotePlace extends Pick<DurablePlace, "take" | "sweep"> {
   /** Number of notes that it has. */
   readonly count: () => Promise<number>;
   /** Adds ten thousand older ones. */
   readonly fill: () => Promise<void>;
 }
 
-/** `open`: with a clock that has the time of steps. */
-export function describeNotes(openPlace: (room: DurableCapacity, nowMs: () => number) => NotePlace): void {
+export function describeNotes(openPlace: (room: DurableCapacity) => NotePlace): void {
   const open = (perTenant = DEFAULT_DURABLE.perTenant) => {
-    let nowMs = START_MS;
-    const place = openPlace({ ...DEFAULT_DURABLE, perTenant }, () => nowMs);
-    const { take } = place;
+    const place = openPlace({ ...DEFAULT_DURABLE, perTenant });
+    const store = stepsOf(place, START_MS);
     const ask = async (target: string, most: number) => {
-      const answer = await take({ kind: "notes", targets: [{ id: target, events: NOTE_EVENTS, most }], most, nowMs });
+      const answer = await store.notes([{ id: target, events: NOTE_EVENTS, most }], most);
       if (answer.kind !== "notes") throw new TypeError(answer.kind);
       return answer;
     };
     return {
-      ...place,
-      pass: (ms: number) => (nowMs += ms),
-      pause: (id: string) =>
-        take({
-          kind: "pause",
-          call: {
-            id,
-            leg: 0,
-            made: {
-              callId: id,
-              tool: "pay",
-              tenant: "",
-              key: null,
-              parent: null,
-              undoesOnFailure: false,
-              createdMs: nowMs,
-              expiresMs: nowMs + 9 * DAY_MS,
-              record: "{}",
-              script: null,
-            },
-            runs: "{}",
-            plan: "",
-            journal: '{"asks":[],"answers":[]}',
-            waits: [{ step: 0, wait: APPROVAL, openedMs: nowMs, expiresMs: null }],
-            wakeMs: null,
-          },
-          nowMs,
-        }),
-      cancel: (id: string) => take({ kind: "cancel", id, tenant: null, message: "no", nowMs }),
-      told: (n: number, dueMs: number | null) => take({ kind: "told", n, dueMs }),
+      sweep: store.sweep,
+      pass: (ms: number) => store.pass(ms),
+      count: place.count,
+      fill: place.fill,
+      pause: (id: string) => store.pause(id, [APPROVAL]),
+      cancel: (id: string) => store.cancel(id),
+      signal: (id: string) => store.signal(id, "early"),
+      ask: store.notes,
+      told: (n: number, dueMs: number | null) => store.take({ kind: "told", n, dueMs }),
       notes: async (target = "a", most = 4): Promise<readonly CallNote[]> => (await ask(target, most)).notes,
       dropped: async (target = "a"): Promise<number> => (await ask(target, 0)).dropped,
     };
@@ -103,7 +59,7 @@ export function describeNotes(openPlace: (room: DurableCapacity, nowMs: () => nu
       },
     });
     expect(await notes()).toEqual([]);
-    pass(30_000);
+    await pass(30_000);
     expect(await notes()).toMatchObject([{ id: first?.id, tries: 2 }]);
   });
 
@@ -112,11 +68,11 @@ export function describeNotes(openPlace: (room: DurableCapacity, nowMs: () => nu
     await notes();
     await pause("c_1");
     await told((await notes())[0]?.n ?? 0, START_MS + 5_000);
-    pass(4_999);
+    await pass(4_999);
     expect(await notes()).toEqual([]);
-    pass(1);
+    await pass(1);
     await told((await notes())[0]?.n ?? 0, null);
-    pass(60_000);
+    await pass(60_000);
     expect(await notes()).toEqual([]);
   });
 
@@ -128,6 +84,15 @@ export function describeNotes(openPlace: (room: DurableCapacity, nowMs: () => nu
     await cancel("c_1");
     await told(paused?.n ?? 0, null);
     expect(await notes()).toMatchObject([{ event: "ended", call: { code: "cancelled" } }]);
+  });
+
+  test("a call that has changed and waits as before is not told again", async () => {
+    const { notes, pause, signal, told } = open();
+    await notes();
+    await pause("c_1");
+    await told((await notes())[0]?.n ?? 0, null);
+    expect((await signal("c_1")).kind).toBe("done");
+    expect(await notes()).toEqual([]);
   });
 
   test("the pause of a call that nobody waits for any more is not told", async () => {
@@ -150,19 +115,19 @@ export function describeNotes(openPlace: (room: DurableCapacity, nowMs: () => nu
   });
 
   test("each target gets its events, as many at once as it asks for", async () => {
-    const { take, pause, pass } = open();
+    const { ask, pause } = open();
     const targets = [
       { id: "a", events: ["paused"], most: 2 },
       { id: "b", events: ["ended"], most: 4 },
     ] as const;
-    const ask = async (most: number) => {
-      const answer = await take({ kind: "notes", targets, most, nowMs: pass(0) });
+    const taken = async (most: number) => {
+      const answer = await ask(targets, most);
       return answer.kind === "notes" ? answer : null;
     };
-    await ask(4);
+    await taken(4);
     for (const id of ["c_1", "c_2", "c_3"]) await pause(id);
-    expect((await ask(1))?.notes).toHaveLength(1);
-    const rest = await ask(4);
+    expect((await taken(1))?.notes).toHaveLength(1);
+    const rest = await taken(4);
     expect(rest?.notes.map(({ target }) => target)).toEqual(["a", "a"]);
     expect(rest?.dueMs).toBe(START_MS + 30_000);
   });
@@ -186,7 +151,7 @@ export function describeNotes(openPlace: (room: DurableCapacity, nowMs: () => nu
     await notes();
     await pause("c_2");
     expect(await count()).toBe(1);
-    pass(DAY_MS + 1);
+    await pass(DAY_MS + 1);
     await pause("c_3");
     expect(await count()).toBe(1);
     await sweep(START_MS + DAY_MS + 1);

@@ -14,6 +14,7 @@ import type {
   DurableAnswer,
   DurableStep,
   JournalLine,
+  NoteTarget,
 } from "../../../../../src/kernel/store/calls/durable/durable-step.ts";
 
 /* Calls that wait, in each place where they are kept: each step is done whole, and its answer is what it has become. */
@@ -104,6 +105,7 @@ export function stepsOf(place: Pick<DurablePlace, "take"> & Partial<DurablePlace
     cancel: (id: string, leg?: number) =>
       take({ kind: "cancel", id, tenant: null, message: "enough", ...(leg === undefined ? {} : { leg }), nowMs }),
     due: (most = 10) => take({ kind: "due", most, nowMs }),
+    notes: (targets: readonly NoteTarget[], most: number) => take({ kind: "notes", targets, most, nowMs }),
     standing: () => take({ kind: "standing", nowMs }),
     signal: (id: string, payload: unknown) =>
       take({ kind: "signal", id, tenant: null, name: "payment", payload: JSON.stringify(payload), by: null, nowMs }),
