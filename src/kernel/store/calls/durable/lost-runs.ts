@@ -53,14 +53,15 @@ export class LostRuns {
   }
 
   /** Once somebody has said of all effects what became of them, the call goes on. Those that have not happened do then. */
-  goOn({ n }: DurableRow, nowMs: number): void {
+  goOn({ n, created_ms: madeMs, updated_ms: lostMs }: DurableRow, nowMs: number): void {
     const { waits } = this.#rows;
     if (waits.open(n).some(({ wait }) => wait.kind === "outcome")) return;
     const journal = this.#journalOf(n);
     const answered = new Set(journal.answers.map(({ step }) => step));
     const asked = journal.asks.length;
-    // The clock of a call does not go back, also where that of the machine was set.
-    const atMs = journal.answers.reduce((most, answer) => Math.max(most, answer.nowMs), nowMs);
+    // The clock of a call does not go back, also where that of the machine was set, before its first answer or later.
+    const heardMs = [...journal.answers.map((answer) => answer.nowMs), ...(journal.late ?? []).map(([, atMs]) => atMs)];
+    const atMs = heardMs.reduce((most, ms) => Math.max(most, ms), Math.max(nowMs, madeMs, lostMs));
     const answers = waits.forRun(n).flatMap(({ kind, state, step, settled }) => {
       if (kind !== "outcome" || state !== "happened" || answered.has(step)) return [];
       return [{ step, asked, nowMs: atMs, ok: true, payload: settled?.data ?? "null" }];

@@ -6,7 +6,7 @@ import { layOut } from "../../../../../src/kernel/store/sqlite/layout.ts";
 import { DURABLE_SQL } from "../../../../../src/kernel/store/calls/durable/durable-layout.ts";
 import { DurableTables } from "../../../../../src/kernel/store/calls/durable/durable-tables.ts";
 import { describeSnippets } from "./snippet-suite.ts";
-import { describeDurableCalls } from "./suite.ts";
+import { claimed, describeDurableCalls, stepsOf } from "./suite.ts";
 
 describeDurableCalls((room) => {
   const database = new DatabaseSync(":memory:");
@@ -29,6 +29,32 @@ describeSnippets(() => {
   database.exec(DURABLE_SQL);
   const tables = new DurableTables(database, DEFAULT_DURABLE);
   return (step) => tables.take([step])[0] ?? { kind: "missing" };
+});
+
+// From the simulation of legs, seed 315373: the call's next timer was due that much later.
+test("what a person says of an effect is not earlier than the loss of its process, though the clock was set back", async () => {
+  using database = new DatabaseSync(":memory:");
+  database.exec(DURABLE_SQL);
+  const tables = new DurableTables(database, DEFAULT_DURABLE);
+  const store = stepsOf({ take: (step) => tables.take([step])[0] ?? { kind: "missing" } });
+  await store.start("c_1");
+  const part = {
+    asks: [{ capability: "charge", method: "first", args: "{}" }],
+    answers: [],
+    kept: 0,
+    late: [],
+    together: [],
+  };
+  await store.append("c_1", 1, [
+    { seq: 1, part: JSON.stringify(part), begins: null },
+    { seq: 2, part: null, begins: 1 },
+  ]);
+  await store.pass(60_000);
+  await store.due();
+  await store.pass(-100_000);
+  await store.settle("c_1", "happened", 1, "1");
+  const { plan } = claimed(await store.claim("c_1"));
+  expect(JSON.parse(plan)).toMatchObject({ responses: [[1, 1_060_000]] });
 });
 
 test("a file of the layout before this one becomes as a new one", () => {
