@@ -66,6 +66,7 @@ export class BrokerSession implements CallSession {
   readonly #caller: BrokeredCall;
   readonly #invoker: CapabilityInvoker;
   #replay: ReplayCursor;
+  #isEnded = false;
   /** Announced steps whose answers are to be stored. */
   readonly #begun = new Set<number>();
   /** Steps of an earlier run that had no answer, and have not been asked for in this one. */
@@ -102,6 +103,7 @@ export class BrokerSession implements CallSession {
 
   /** Aborts handlers that are still running, and releases the resources of capabilities. */
   end({ attempt, deliveredCount }: AttemptEnd): SessionEnd {
+    this.#isEnded = true;
     this.#invoker[Symbol.dispose]();
     if (deliveredCount !== undefined) this.journal.endAfter(deliveredCount);
     const { effects, lastRefusal } = this.#invoker;
@@ -201,7 +203,8 @@ export class BrokerSession implements CallSession {
   #record(step: number, response: CapabilityResponse): void {
     this.journal.recordResponse(step, response);
     this.#replay.deliver();
-    if (this.#begun.delete(step)) this.#append();
+    // A handler that is aborted fails, whatever became of its effect.
+    if (this.#begun.delete(step) && !this.#isEnded) this.#append();
   }
 
   /** Before a step that may have an effect, all is stored that the call has asked and heard. */
