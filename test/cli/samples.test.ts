@@ -24,6 +24,7 @@ test("the rates there and back cancel each other", () => {
     signal: new AbortController().signal,
     progress: () => undefined,
     redact: String,
+    once: "c/1",
   };
   const rate = sampleCapabilities[0]?.methods["rate"]?.handler;
   const there = rate?.({ from: "GBP", to: "JPY" }, call) as { rate: number };

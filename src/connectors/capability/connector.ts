@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import type { McpCall, Operation, RemoteRequest } from "../../kernel/guest/host.ts";
 import {
   type Capability,
@@ -65,18 +65,19 @@ export const open: OpenModule = ({ onSecretViolation: onViolation, ask: callTool
 };
 
 function sessionFor(call: OpenCall, granted: readonly string[], servers: RemoteServers): OpenCapability {
-  const { callId, tool, signal, tenant = "", remote, onHost = (task) => task() } = call;
+  const { callId, tool, signal, tenant = "", remote, effectsId, onHost = (task) => task() } = call;
   if (remote === undefined) throw notRemote(tool);
   const operation = JSON.parse(remote.operation) as Operation;
   const { connector } = operation;
   const idempotencyHeader = operation.kind === "openapi" ? operation.idempotencyHeader : null;
-  const isRepeatable = operation.isRepeatable || idempotencyHeader !== null;
+  const { isRepeatable } = operation;
   // Not the call's id: callers choose it, and may choose another tenant's.
-  const idempotencyKey = randomUUID();
+  const idempotencyKey = effectsId === undefined ? randomUUID() : uuidOf(effectsId);
   const endsMs = performance.now() + remote.wallMs;
   const caller: RemoteCaller = { callId, tool, signal, tenant, onHost, endsMs, isRepeatable };
   requireGranted("connector", "connector", connector, granted);
   return {
+    isRepeatable: () => isRepeatable,
     invoke: (method, args) => {
       const asked = args as McpCall | RemoteRequest;
       // The isolate holds the same operation: another one means that it is compromised.
@@ -95,6 +96,18 @@ function sessionFor(call: OpenCall, granted: readonly string[], servers: RemoteS
       return servers.find(connector).request(named, caller);
     },
   };
+}
+
+/** The same for the same text, in the form that servers expect of a key. */
+function uuidOf(text: string): string {
+  const digest = createHash("sha256").update(text).digest("hex");
+  return [
+    digest.slice(0, 8),
+    digest.slice(8, 12),
+    `8${digest.slice(13, 16)}`,
+    `8${digest.slice(17, 20)}`,
+    digest.slice(20, 32),
+  ].join("-");
 }
 
 function notRemote(tool: string): CapabilityRefusal {

@@ -1,4 +1,5 @@
 import { Script } from "../redis/script.ts";
+import { NAMES_KEPT_MS, NAMES_MAX } from "../../kernel/broker/capabilities/kv/kv-store.ts";
 import { ENTRY_LEAST_BYTES } from "../../kernel/store/sqlite/layout.ts";
 
 /** Maximum expired entries removed by one write. */
@@ -37,7 +38,21 @@ end
 `;
 
 const WRITING = `${COMMON}
-local answers = KEYS[6]
+local answers, named, names = KEYS[6], KEYS[7], KEYS[8]
+local keptMs, once = ARGV[1], ARGV[2]
+
+local function known()
+  if once == "" then return redis.call("GET", answers) end
+  return redis.call("HGET", named, once)
+end
+
+local function remember(answer)
+  if once == "" then return redis.call("SET", answers, answer, "PX", keptMs) end
+  redis.call("HSET", named, once, answer)
+  if redis.call("RPUSH", names, once) > ${NAMES_MAX} then redis.call("HDEL", named, redis.call("LPOP", names)) end
+  redis.call("PEXPIRE", named, ${NAMES_KEPT_MS})
+  redis.call("PEXPIRE", names, ${NAMES_KEPT_MS})
+end
 
 local function find(key)
   local head = redis.call("HGET", heads, key)
@@ -94,13 +109,13 @@ return value and { head, value }
 `);
 
 /**
- * KEYS: the namespace's, and the key of the stored reply. ARGV: time to keep the reply, the condition's kind and
- * version, key, value, time to live, quota. Returns words: `set 5`, `unmatched`, `full 90 20`; after `swept`,
+ * KEYS: the namespace's, the key of the stored reply, and those of the replies to writes with names. ARGV: time to keep the
+ * reply, name of the write, the condition's kind and version, key, value, time to live, quota. Returns words: `set 5`, `unmatched`, `full 90 20`; after `swept`,
  * run the script again.
  */
 export const SET = new Script(`${WRITING}
-local keptMs, kind, wanted, key, value, ttlMs, quota = unpack(ARGV)
-local before = redis.call("GET", answers)
+local kind, wanted, key, value, ttlMs, quota = unpack(ARGV, 3)
+local before = known()
 if before then return before end
 
 local function put(old)
@@ -123,17 +138,17 @@ local swept = sweep()
 local answer = put(find(key))
 keep()
 if string.sub(answer, 1, 4) == "full" and swept == ${SWEPT_MAX} then return "swept" end
-redis.call("SET", answers, answer, "PX", keptMs)
+if once == "" or string.sub(answer, 1, 4) ~= "full" then remember(answer) end
 return answer
 `);
 
 /**
- * KEYS: as for `SET`. ARGV: time to keep the reply, the condition's kind and version, key. Returns `deleted` or
+ * KEYS: as for `SET`. ARGV: time to keep the reply, name of the write, the condition's kind and version, key. Returns `deleted` or
  * `unmatched`.
  */
 export const DELETE = new Script(`${WRITING}
-local keptMs, kind, wanted, key = unpack(ARGV)
-local before = redis.call("GET", answers)
+local kind, wanted, key = unpack(ARGV, 3)
+local before = known()
 if before then return before end
 sweep()
 local old = find(key)
@@ -143,7 +158,7 @@ if live(old) and holds(kind, wanted, old) then
   answer = "deleted"
 end
 keep()
-redis.call("SET", answers, answer, "PX", keptMs)
+remember(answer)
 return answer
 `);
 

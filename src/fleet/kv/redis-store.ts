@@ -8,6 +8,7 @@ import { LateError, RefusedError, type Script, ScriptRunner } from "../redis/scr
 import type {
   StoreCaller,
   Condition,
+  DeletedEntry,
   KvStore,
   ListedKey,
   NewEntry,
@@ -52,10 +53,10 @@ export class RedisKvStore implements KvStore {
   }
 
   async set(caller: StoreCaller, namespace: string, entry: NewEntry): Promise<SetOutcome> {
-    const { key, value, ttlMs, condition, quotaBytes } = entry;
+    const { key, value, ttlMs, condition, quotaBytes, once } = entry;
     const args = [...wordsOf(condition), key, value, ttlMs === null ? "" : `${ttlMs}`, `${quotaBytes}`];
     for (let sweeps = 0; sweeps < SWEEPS_MAX; sweeps++) {
-      const [kind = "", first, second] = await this.#write(caller, SET, namespace, args);
+      const [kind = "", first, second] = await this.#write(caller, SET, namespace, args, once);
       switch (kind) {
         case "set":
           return { kind, version: Number(first) };
@@ -72,8 +73,8 @@ export class RedisKvStore implements KvStore {
     throw new StoreError("the store is busy removing expired entries: try again later");
   }
 
-  async delete(caller: StoreCaller, namespace: string, key: string, condition: Condition): Promise<boolean> {
-    const [kind] = await this.#write(caller, DELETE, namespace, [...wordsOf(condition), key]);
+  async delete(caller: StoreCaller, namespace: string, { key, condition, once }: DeletedEntry): Promise<boolean> {
+    const [kind] = await this.#write(caller, DELETE, namespace, [...wordsOf(condition), key], once);
     return kind === "deleted";
   }
 
@@ -95,19 +96,20 @@ export class RedisKvStore implements KvStore {
     script: Script,
     namespace: string,
     args: readonly string[],
+    once = "",
   ): Promise<readonly string[]> {
     const name = `${this.#self}/${++this.#writes}`;
-    const answer = await this.#link.run(caller, script, keysOf(namespace, name), [`${OUTCOME_KEPT_MS}`, ...args]);
+    const answer = await this.#link.run(caller, script, keysOf(namespace, name), [`${OUTCOME_KEPT_MS}`, once, ...args]);
     if (typeof answer !== "string") throw broken();
     return answer.split(" ");
   }
 }
 
 /** Redis keys of a namespace, with a hash in place of its name, which may be long and contain any character. */
-function keysOf(namespace: string, once?: string): readonly string[] {
+function keysOf(namespace: string, write?: string): readonly string[] {
   const prefix = kvPrefixOf(createHash("sha256").update(namespace).digest("base64url"));
   const keys = PARTS.map((part) => `${prefix}:${part}`);
-  return once === undefined ? keys : [...keys, `${prefix}:once:${once}`];
+  return write === undefined ? keys : [...keys, `${prefix}:once:${write}`, `${prefix}:named`, `${prefix}:names`];
 }
 
 function wordsOf(condition: Condition): readonly [string, string] {

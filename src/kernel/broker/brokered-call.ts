@@ -13,9 +13,10 @@ export interface CallKeep {
   append(part: string): void;
   /**
    * Announces the effect of a step, before it happens. Rejects with a `CallFailure` where it must not happen: the store
-   * cannot be used, or another process goes on with the call.
+   * cannot be used, or another process goes on with the call. `isRepeatable`: a later run that finds no answer carries it out
+   * again, and nobody has to say whether it happened.
    */
-  begin(step: number): Promise<void>;
+  begin(step: number, isRepeatable: boolean): Promise<void>;
 }
 
 /** The call on whose behalf the broker acts. */
@@ -32,6 +33,8 @@ export interface BrokeredCall extends GrantSubject, CallIdentity {
   readonly journal?: string | undefined;
   /** Where it is stored, so that it goes on after the loss of its process. Default: it is not. */
   readonly keep?: CallKeep | undefined;
+  /** Begins the names of its effects, the same in each of its runs. Default: no later run repeats one. */
+  readonly effectsId?: string | undefined;
   /** Whether somebody hears of its capability calls, with the hash of their arguments. */
   readonly isHeard?: boolean;
   /** Receives its capability calls, where its record may have them. */

@@ -287,9 +287,9 @@ export class CapabilityInvoker implements Disposable {
     const open = () => this.#opened.open(capability, valuesOf(decision));
     const begins =
       announce &&
-      ((isLater: boolean) => {
+      ((isLater: boolean, isRepeatable: boolean) => {
         const keep = announce(step);
-        return isLater ? undefined : keep?.begin(step).then(() => this.#opened.requireOpen());
+        return isLater ? undefined : keep?.begin(step, isRepeatable).then(() => this.#opened.requireOpen());
       });
     const asked = { capability, method, args, label, open, step, reply: call.reply, begins };
     return this.#host.methods.begin(asked, this.account);

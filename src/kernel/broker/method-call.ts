@@ -42,10 +42,10 @@ export interface MethodCall {
   /** See `CapabilityCall`. */
   readonly reply?: ChildReply | undefined;
   /**
-   * Announces the method's effect, which happens once that has resolved. `isLater`: its handler does so itself. Default:
-   * nobody has to know.
+   * Announces the method's effect, which happens once that has resolved. `isLater`: its handler does so itself.
+   * `isRepeatable`: see `CallKeep`. Default: nobody has to know.
    */
-  readonly begins?: ((isLater: boolean) => Promise<void> | undefined) | undefined;
+  readonly begins?: ((isLater: boolean, isRepeatable: boolean) => Promise<void> | undefined) | undefined;
 }
 
 /** End of a method, as data. The broker counts it, and turns it into the response. */
@@ -132,7 +132,8 @@ export class MethodCaller {
         opened.adopt(value, reply);
         return ended({ kind: "value", json: childAnswer(reply) }, effects);
       }
-      const announced = effects > 0 ? call.begins?.(method.isAnnounced) : undefined;
+      const isRepeatable = opened.isRepeatable?.(call.method) === true;
+      const announced = effects > 0 ? call.begins?.(method.isAnnounced, isRepeatable) : undefined;
       const invoke = (): unknown => opened.invoke(call.method, value, call.step);
       const returned = announced === undefined ? invoke() : announced.then(invoke);
       if (!isThenable(returned)) return ended(outcomeOf(label, method, returned), effects);

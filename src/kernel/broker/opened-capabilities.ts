@@ -62,7 +62,8 @@ export class OpenedCapabilities {
   }
 
   #openCall(): OpenCall {
-    const { callId, tool, registrant, tenant, callTool, adoptChild, pause, binary, remote, limits } = this.#caller;
+    const { callId, tool, registrant, tenant, callTool, adoptChild, pause, binary, remote, limits, effectsId } =
+      this.#caller;
     const signal = () => this.#signal();
     return {
       ...this.#thread,
@@ -77,6 +78,7 @@ export class OpenedCapabilities {
       ...(limits.wallMs === undefined ? {} : { endsMs: this.#startedMs + limits.wallMs }),
       ...(adoptChild === undefined ? {} : { adoptChild }),
       ...(pause === undefined ? {} : { pause }),
+      ...(effectsId === undefined ? {} : { effectsId }),
       ...(binary === undefined ? {} : { binary }),
       ...(remote === undefined ? {} : { remote }),
     };

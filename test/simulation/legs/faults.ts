@@ -12,8 +12,9 @@ export const LEG_FAULTS: readonly Fault[] = [
   {
     title: "an effect happens before it is announced",
     file: "kernel/broker/capability-invoker.ts",
-    from: "return isLater ? undefined : keep?.begin(step).then(() => this.#opened.requireOpen());",
-    to: "void keep; return undefined;",
+    from: "return isLater ? undefined : keep?.begin(step, isRepeatable).then(() => this.#opened.requireOpen());",
+
+    to: "void keep; void isRepeatable; return undefined;",
     within: 500,
   },
   {

@@ -131,6 +131,8 @@ export interface OpenCall extends CapabilityCaller {
   readonly adoptChild?: AdoptChild;
   /** Waits for a person, a signal or a time. Default: the call cannot wait. */
   readonly pause?: PauseCall | undefined;
+  /** See `BrokeredCall`. With a slash and a step behind it, it is the name of an effect. */
+  readonly effectsId?: string;
   /** Grants of the call for any capability: alternatives; empty where it has none. */
   readonly grantsOf: (capability: string) => readonly unknown[];
   /** Runs work on the bytes of the call in its tenant's turn, and charges it. Default: at once. */
@@ -168,6 +170,8 @@ export interface OpenCapability {
    * a promise of one. Throws a `CapabilityRefusal`, or any other error where it fails.
    */
   invoke(method: string, args: unknown, step: number): unknown;
+  /** Whether a later run of the call may carry out a method again, as its effect has the same name. Default: never. */
+  isRepeatable?(method: string): boolean;
   /** Takes a request for a child call with the end of that: the call's worker has run it. Throws as `invoke` does. */
   adopt?(args: unknown, reply: ChildReply): void;
   /** What the call has of it that no later run of the call would find, such as files; `null` for nothing. Default: nothing. */

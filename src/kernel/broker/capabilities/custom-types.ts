@@ -21,6 +21,11 @@ export interface CapabilityMethod {
    * happened. Default: `false`.
    */
   readonly isRead?: boolean;
+  /**
+   * Whether a stored call may do it again where its process was lost while it was under way: the handler is given the same
+   * `once`, and sees to it that the effect happens once. Else a person has to say whether it happened. Default: `false`.
+   */
+  readonly isRepeatable?: boolean;
   // The embedder's schema determines the type of the arguments, so the handler declares it.
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly handler: (args: any, call: HandlerCall) => unknown;
@@ -28,6 +33,11 @@ export interface CapabilityMethod {
 
 /** The second argument of a handler. */
 export interface HandlerCall extends CapabilityCaller {
+  /**
+   * Name of this effect, of the engine's making: another one in each capability call, and the same where a stored call does
+   * it again after the loss of its process. At most 64 characters: fit for an `Idempotency-Key`.
+   */
+  readonly once: string;
   /** Reports progress, a JSON value, to the tool's `onProgress`. Does nothing where the tool has none. */
   readonly progress: (value: unknown) => void;
   /**
@@ -89,6 +99,7 @@ export interface CapabilityDefinition<Name extends string, Ins extends SchemasBy
       readonly output?: Schema;
       readonly inputBytes?: number;
       readonly isRead?: boolean;
+      readonly isRepeatable?: boolean;
       readonly handler: (
         args: HandlerArgs<Ins[M]>,
         call: HandlerCall,
@@ -101,6 +112,7 @@ export interface CapabilityDefinition<Name extends string, Ins extends SchemasBy
       readonly input?: unknown;
       readonly inputBytes?: unknown;
       readonly isRead?: unknown;
+      readonly isRepeatable?: unknown;
       readonly handler?: unknown;
     };
   };

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { JsonSchema } from "../../base/json.ts";
 import { count } from "../../base/limits.ts";
@@ -70,8 +71,9 @@ function checkCapability(capability: CustomCapability): CustomCapability {
     if (typeof method?.handler !== "function") {
       throw new TypeError(`capability "${capability.name}.${name}" has no handler`);
     }
-    if (!["boolean", "undefined"].includes(typeof method.isRead))
-      throw new TypeError(`"${capability.name}.${name}" isRead is true or false`);
+    for (const flag of ["isRead", "isRepeatable"] as const)
+      if (!["boolean", "undefined"].includes(typeof method[flag]))
+        throw new TypeError(`"${capability.name}.${name}" ${flag} is true or false`);
     count(`"${capability.name}.${name}" inputBytes`, method.inputBytes, INPUT_BYTES, 1);
   }
   const { name, rateLimit } = capability;
@@ -186,6 +188,13 @@ export function asCapability(
   };
 }
 
+/** One call of a method. */
+interface Asked {
+  readonly method: string;
+  readonly args: unknown;
+  readonly step: number;
+}
+
 /** A custom capability as it serves one call. */
 class CustomSession implements OpenCapability {
   readonly #custom: CustomCapability;
@@ -194,6 +203,8 @@ class CustomSession implements OpenCapability {
   readonly #streams = new Map<number, HandlerProgress>();
   readonly #redact: HandlerCall["redact"];
   #lastStream = 0;
+  /** Of a call whose effects nobody repeats: made when a handler first asks for it. */
+  #effectsId: string | undefined;
 
   constructor(custom: CustomCapability, limiter: RateLimiter | null, call: OpenCall, redact: HandlerCall["redact"]) {
     this.#custom = custom;
@@ -202,13 +213,13 @@ class CustomSession implements OpenCapability {
     this.#redact = redact;
   }
 
-  invoke(method: string, args: unknown): unknown {
-    const [name = "", step] = method.split("$");
-    switch (step) {
+  invoke(method: string, args: unknown, step: number): unknown {
+    const [name = "", part] = method.split("$");
+    switch (part) {
       case undefined:
-        return this.#handle(name, args, () => undefined);
+        return this.#handle({ method: name, args, step }, () => undefined);
       case "begin":
-        return this.#begin(name, args);
+        return this.#begin({ method: name, args, step });
       case "next":
         return this.#stream(args).next();
       default:
@@ -216,15 +227,24 @@ class CustomSession implements OpenCapability {
     }
   }
 
-  #handle(method: string, args: unknown, progress: (value: unknown) => void): unknown {
+  isRepeatable(method: string): boolean {
+    const [name = ""] = method.split("$");
+    return this.#custom.methods[name]?.isRepeatable === true;
+  }
+
+  #handle({ method, args, step }: Asked, progress: (value: unknown) => void): unknown {
     this.#limit();
     const { callId, tool, tenant } = this.#call;
     const signal = () => this.#call.signal;
+    const once = () => `${(this.#effectsId ??= this.#call.effectsId ?? randomUUID())}/${step}`;
     const call: HandlerCall = {
       callId,
       tool,
       get signal() {
         return signal();
+      },
+      get once() {
+        return once();
       },
       progress,
       redact: this.#redact,
@@ -233,16 +253,16 @@ class CustomSession implements OpenCapability {
     return this.#custom.methods[method]?.handler(args, call);
   }
 
-  #begin(method: string, args: unknown): { readonly stream: number } {
+  #begin(asked: Asked): { readonly stream: number } {
     if (this.#streams.size >= STREAMS_MAX) {
       throw new CapabilityRefusal("limit", `a call may follow the progress of ${STREAMS_MAX} handlers at once`, {
-        asked: `${this.#custom.name}.${method}`,
+        asked: `${this.#custom.name}.${asked.method}`,
         granted: `${STREAMS_MAX} at once`,
         remedy: "wait until one of them ends",
       });
     }
     const stream = ++this.#lastStream;
-    this.#streams.set(stream, new HandlerProgress((emit) => this.#handle(method, args, emit)));
+    this.#streams.set(stream, new HandlerProgress((emit) => this.#handle(asked, emit)));
     return { stream };
   }
 

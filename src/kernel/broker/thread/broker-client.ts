@@ -187,7 +187,7 @@ export class BrokerClient implements SessionHost, AskPipes {
     const { caller, grants } = session;
     const { callNumber, callId, parentId, tenant, narrowed, limits, isRecorded, isHeard, remote, version, own } =
       caller;
-    const { logging, journal, keep } = caller;
+    const { logging, journal, keep, effectsId } = caller;
     const { policy } = grants;
     const { tool, tags, registrant, digest, requested } = caller;
     const shape = own === undefined || own.kind === "host" ? null : shapeOf(own, "whole");
@@ -214,6 +214,7 @@ export class BrokerClient implements SessionHost, AskPipes {
       isRecorded: isRecorded === true,
       journal,
       isKept: keep !== undefined,
+      effectsId,
       isHeard: isHeard === true,
       logging,
       binary: this.#hold(session),

@@ -48,7 +48,8 @@ export class CallHandlers {
     const begins =
       keep === undefined
         ? undefined
-        : (isLater: boolean) => (isLater ? undefined : keep.begin(step).then(() => this.#opened.requireOpen()));
+        : (isLater: boolean, isRepeatable: boolean) =>
+            isLater ? undefined : keep.begin(step, isRepeatable).then(() => this.#opened.requireOpen());
     const asked = { capability, method, args, label, open, step, begins };
     const begin = (): BegunMethod => (this.#opened.isEnded ? CALL_ENDED : methods.begin(asked, this.#account));
     const begun = methods.inTurn(begin, this.#account);

@@ -292,11 +292,11 @@ export class HostSession implements EngineSession {
   }
 
   /** Announces an effect of a call that is stored, and tells the broker whether it may happen. */
-  async announce({ request, step }: Extract<FromThread, { readonly kind: "announce" }>): Promise<void> {
+  async announce({ request, step, isRepeatable }: Extract<FromThread, { readonly kind: "announce" }>): Promise<void> {
     const { outbox } = this.#run;
     let failure: Failure | null = null;
     try {
-      await this.caller.keep?.begin(step);
+      await this.caller.keep?.begin(step, isRepeatable);
     } catch (error) {
       const code = error instanceof CallFailure ? error.code : "store_failed";
       failure = { code, message: error instanceof CallFailure ? error.message : "the call cannot be kept" };

@@ -70,6 +70,8 @@ export interface SessionStart {
   readonly journal?: string | undefined;
   /** Whether what it asks and hears is stored while it runs. */
   readonly isKept?: boolean;
+  /** See `BrokeredCall`. */
+  readonly effectsId?: string | undefined;
   /** Whether arguments are hashed for a listener. */
   readonly isHeard: boolean;
   /** How its capability calls are logged. Default: its record has none. */
@@ -165,7 +167,13 @@ export type FromThread =
   /** A part of the journal of a call that is stored. */
   | { readonly kind: "append"; readonly call: number; readonly part: string }
   /** An effect of such a call is about to happen. Answered by `announced`. */
-  | { readonly kind: "announce"; readonly request: number; readonly call: number; readonly step: number }
+  | {
+      readonly kind: "announce";
+      readonly request: number;
+      readonly call: number;
+      readonly step: number;
+      readonly isRepeatable: boolean;
+    }
   | { readonly kind: "snapshot"; readonly call: number; readonly snapshot: SessionSnapshot | null }
   | { readonly kind: "planned"; readonly call: number; readonly plan: string }
   /** The session's last message. */

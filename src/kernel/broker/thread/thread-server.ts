@@ -249,9 +249,9 @@ export class ThreadServer implements PipeListener {
   #keepOf(call: number): CallKeep {
     return {
       append: (part) => this.#outbox.push({ kind: "append", call, part }),
-      begin: (step) => {
+      begin: (step, isRepeatable) => {
         const request = ++this.#lastRequest;
-        this.#outbox.push({ kind: "announce", request, call, step });
+        this.#outbox.push({ kind: "announce", request, call, step, isRepeatable });
         return new Promise((resolve, reject) => {
           this.#announced.set(request, (failure) => {
             if (failure === null) resolve();

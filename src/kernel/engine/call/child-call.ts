@@ -3,6 +3,7 @@ import { ALIVE_MAX, type ChildBudget, type ChildPlace } from "./child-budget.ts"
 import type { ChildReply } from "../../base/protocol/capability-call.ts";
 import type { AskedPause } from "../../broker/capabilities/capability.ts";
 import { CapabilityRefusal, type ChildCallEnd } from "../../broker/capabilities/capability.ts";
+import { effectsIdOf } from "./effect-name.ts";
 import type { EngineCall } from "./engine-call.ts";
 import type { ExecuteOptions } from "../execute-options.ts";
 import { type ToolCall, type ToolResult, writableOutput } from "../../base/result.ts";
@@ -53,10 +54,12 @@ export interface ChildRunner {
 export function childTools(
   call: EngineCall,
   pipeline: ChildRunner,
-): Pick<BrokeredCall, "callTool" | "adoptChild" | "pause"> {
+): Pick<BrokeredCall, "callTool" | "adoptChild" | "pause" | "effectsId"> {
   const { durable } = pipeline;
   return {
-    ...(durable === null ? {} : { pause: (step, asked) => durable.pause(call, step, asked) }),
+    ...(durable === null
+      ? {}
+      : { pause: (step, asked) => durable.pause(call, step, asked), effectsId: effectsIdOf(call) }),
     callTool: (name, args, signal, step) => callTool({ parent: call, name, args, signal, step }, pipeline),
     adoptChild: (name, args, reply) => adoptChild(call, name, args, reply, pipeline),
   };

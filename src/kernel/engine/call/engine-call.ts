@@ -237,7 +237,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
 
   /** The call as the broker sees it. */
   brokered(
-    tools: Pick<BrokeredCall, "callTool" | "adoptChild" | "pause">,
+    tools: Pick<BrokeredCall, "callTool" | "adoptChild" | "pause" | "effectsId">,
     { broker, events, keeper }: BrokeredParts,
   ): HostedCall {
     const { options, limits, script, trace } = this;

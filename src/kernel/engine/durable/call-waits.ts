@@ -117,8 +117,8 @@ export class CallWaits implements CallWaiting {
     void this.#sendLines().catch(() => undefined);
   }
 
-  begin(step: number): Promise<void> {
-    this.#lines.push({ seq: ++this.#lastLine, part: null, begins: step });
+  begin(step: number, isRepeatable: boolean): Promise<void> {
+    this.#lines.push({ seq: ++this.#lastLine, part: null, begins: isRepeatable ? null : step });
     return this.#sendLines();
   }
 

@@ -11,6 +11,7 @@ import { undoId } from "../../store/calls/durable/undone-calls.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
 import { writeArguments } from "../call/arguments.ts";
+import { isRepeatableByName } from "../call/effect-name.ts";
 import type { EngineCall } from "../call/engine-call.ts";
 import type { WaitingOptions } from "../call-options.ts";
 import { isRepeatable } from "../call/idempotency.ts";
@@ -156,7 +157,7 @@ export class Durable {
       approved = decided.args;
     }
     if (parent.waits?.isStored === true && !isRepeatable(tool)) {
-      await parent.waits.begin(step);
+      await parent.waits.begin(step, tool !== undefined && isRepeatableByName(tool));
       if (parent.isSettled) throw new CallFailure("cancelled", "the call has ended");
     }
     const { pausedId, ...end } = await run(approved);

@@ -17,13 +17,15 @@ let folder: string;
 let holds = new Set<string>();
 let reached = Promise.withResolvers<undefined>();
 let effects: string[] = [];
+/** Names of the effects of `send`, each time that it was asked for. */
+let names: string[] = [];
 /** What the audit says that people did. */
 let acts: AuditAct[] = [];
 
-const work = async (name: string): Promise<string> => {
+const work = async (name: string, signal: AbortSignal): Promise<string> => {
   if (holds.has(name)) {
     reached.resolve(undefined);
-    await new Promise(() => undefined);
+    await new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(new Error("aborted"))));
   }
   effects.push(name);
   return name;
@@ -31,8 +33,15 @@ const work = async (name: string): Promise<string> => {
 const desk = defineCapability({
   name: "desk",
   methods: {
-    look: { isRead: true, handler: () => work("look") },
-    pay: { handler: () => work("pay") },
+    look: { isRead: true, handler: (_args: unknown, { signal }) => work("look", signal) },
+    pay: { handler: (_args: unknown, { signal }) => work("pay", signal) },
+    send: {
+      isRepeatable: true,
+      handler: (_args: unknown, { once, signal }) => {
+        names.push(once);
+        return work("send", signal);
+      },
+    },
   },
 });
 
@@ -44,6 +53,7 @@ beforeEach(() => {
   holds = new Set();
   reached = Promise.withResolvers();
   effects = [];
+  names = [];
   acts = [];
 });
 
@@ -63,14 +73,21 @@ function open(name: string): Promise<Engine> {
         capabilities: { desk: true },
         source: "export default async (input, { host }) => [await host.desk.pay(), await host.desk.look()];",
       },
+      {
+        name: "send",
+        description: "Sends twice.",
+        approval: "always",
+        capabilities: { desk: true },
+        source: "export default async (input, { host }) => [await host.desk.send(), await host.desk.send()];",
+      },
     ],
   });
 }
 
 /** A call that is approved in an engine, which closes once `until` says so. */
-async function closedWhile(name: string, until: () => Promise<unknown>): Promise<string> {
+async function closedWhile(name: string, until: () => Promise<unknown>, tool = "pay"): Promise<string> {
   await using engine = await open(name);
-  const { error } = await engine.execute({ name: "pay", arguments: {} });
+  const { error } = await engine.execute({ name: tool, arguments: {} });
   const id = error?.code === "paused" ? (error.details?.id ?? "") : "";
   const [wait] = (await engine.calls.durable.get(id))?.waits ?? [];
   if (wait?.kind !== "approval") throw new Error("nothing waits");
@@ -83,7 +100,7 @@ async function closedWhile(name: string, until: () => Promise<unknown>): Promise
 async function resultIn(name: string, id: string): Promise<ToolResult | undefined> {
   holds = new Set();
   await using engine = await open(name);
-  return await engine.calls.durable.result(id, {}, { waitMs: 20_000 });
+  return await engine.calls.durable.result(id, {}, { waitMs: 120_000 });
 }
 
 test("a call that is decided as its engine closes goes on in the next one", async () => {
@@ -105,6 +122,32 @@ test("a call that reads as its engine closes reads again, and repeats no effect"
   expect(effects).toEqual(["pay", "look"]);
 });
 
+test("a call with an effect under way that is repeatable asks for it again, by the same name", async () => {
+  holds = new Set(["send"]);
+  const id = await closedWhile("sends", () => reached.promise, "send");
+  expect(await resultIn("sends", id)).toMatchObject({ output: ["send", "send"] });
+  expect(names).toEqual([`${id}/1`, `${id}/1`, `${id}/2`]);
+});
+
+test("effects of calls that are not stored have names of their own", async () => {
+  await using engine = await createEngine({
+    workers: 1,
+    executor: { kind: "threads" },
+    capabilities: [desk],
+    policy: { rules: [{ allow: { desk: true } }] },
+    tools: [
+      {
+        name: "send",
+        description: "Sends twice.",
+        capabilities: { desk: true },
+        source: "export default async (input, { host }) => [await host.desk.send(), await host.desk.send()];",
+      },
+    ],
+  });
+  for (let nth = 0; nth < 2; nth++) await engine.execute({ id: "same", name: "send", arguments: {} });
+  expect(new Set(names).size).toBe(4);
+});
+
 test("a call with an effect under way as its engine closes is in doubt", async () => {
   holds = new Set(["pay"]);
   const id = await closedWhile("pays", () => reached.promise);
@@ -116,7 +159,7 @@ test("a call with an effect under way as its engine closes is in doubt", async (
   });
   await expect(engine.calls.durable.decide(id, { decision: "approve" })).rejects.toThrow("digest");
   await expect(engine.calls.durable.decide(id, { decision: "happened", answer: 1n })).resolves.toBeDefined();
-  expect(await engine.calls.durable.result(id, {}, { waitMs: 20_000 })).toMatchObject({ output: [1, "look"] });
+  expect(await engine.calls.durable.result(id, {}, { waitMs: 120_000 })).toMatchObject({ output: [1, "look"] });
   expect(effects).toEqual(["look"]);
   await engine.close();
   const step = expect.any(Number);

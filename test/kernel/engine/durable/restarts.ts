@@ -74,6 +74,12 @@ export function describeRestarts(folder: () => string, placeOf: (name: string) =
       expect(done).toEqual(["1", "2"]);
     });
 
+    test("after it wrote to kv goes on by itself, and has written once", async () => {
+      const { output, states } = await end("kv");
+      expect(output).toEqual([false, 1, 2]);
+      expect(states).not.toContain("in_doubt");
+    });
+
     test("before an effect of its own happened is in doubt, and does it once when a person says so", async () => {
       const { output, states, done } = await end("before 1", "did_not_happen");
       expect(output).toEqual([false, "added 1", "read", "added 2"]);

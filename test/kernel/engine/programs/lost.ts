@@ -1,5 +1,6 @@
-import { appendFileSync, readFileSync } from "node:fs";
-import { createEngine, defineCapability } from "../../../../src/glovebox/index.ts";
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { startEngine } from "../../../../src/kernel/engine/engine.ts";
+import { defineCapability } from "../../../../src/glovebox/index.ts";
 import { placeOf } from "./calls-place.ts";
 
 /*
@@ -34,11 +35,25 @@ const ledger = defineCapability({
   },
 });
 
-await using engine = await createEngine({
+/** A store that is killed once it has written, in the place of that of `kv.path`. */
+const held = {
+  name: "held",
+  stores: {
+    kv: {
+      resolve: () => ({ path: `${effects}.kv`, said: `${effects}.id` }),
+      load: () => Promise.resolve(),
+      module: new URL("lost-kv.ts", import.meta.url),
+    },
+  },
+};
+
+await using engine = await startEngine({
   workers: 1,
+  plugins: [held],
+  kv: stays === "kv" ? { url: "held://" } : { path: `${effects}.kv` },
   capabilities: [ledger],
   calls: placeOf(path),
-  policy: { rules: [{ allow: { ledger: true, tools: ["*"] } }] },
+  policy: { rules: [{ allow: { kv: true, ledger: true, tools: ["*"] } }] },
   tools: [
     {
       name: "order",
@@ -47,6 +62,15 @@ await using engine = await createEngine({
       capabilities: { ledger: true, tools: ["second"] },
       source: `export default async (input, { host }) => [
         Math.random() > 2, await host.ledger.add({ n: 1 }), await host.ledger.read({}), await host.tools.second({}),
+      ];`,
+    },
+    {
+      name: "note",
+      description: "Writes twice.",
+      approval: "always",
+      capabilities: { kv: true },
+      source: `export default async (input, { host }) => [
+        Math.random() > 2, await host.kv.set("k", 1), await host.kv.set("k", 2),
       ];`,
     },
     {
@@ -60,8 +84,9 @@ await using engine = await createEngine({
 
 const { durable } = engine.calls;
 if (role === "begin") {
-  const { error } = await engine.execute({ name: "order", arguments: {} });
+  const { error } = await engine.execute({ name: stays === "kv" ? "note" : "order", arguments: {} });
   id = error?.code === "paused" ? (error.details?.id ?? "") : "";
+  writeFileSync(`${effects}.id`, `${JSON.stringify({ id })}\n`);
   const [wait] = (await durable.get(id))?.waits ?? [];
   if (wait?.kind !== "approval") throw new Error("no approval");
   await durable.decide(id, { decision: "approve", digest: wait.digest });
@@ -82,6 +107,6 @@ if (role === "begin") {
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
   const { output, error } = (await durable.result(what)) ?? {};
-  const done = readFileSync(effects, "utf8").trim().split("\n");
+  const done = existsSync(effects) ? readFileSync(effects, "utf8").trim().split("\n") : [];
   console.log(JSON.stringify({ output, error, states: [...states], done }));
 }

@@ -46,7 +46,17 @@ export interface NewEntry {
   readonly condition: Condition;
   /** Quota of the namespace. */
   readonly quotaBytes: number;
+  /** Name of the write: one with the same name is done once. Default: none. */
+  readonly once?: string | undefined;
 }
+
+/** Writes with names that a namespace remembers, the latest. */
+export const NAMES_MAX = 10_000;
+/** Time for which it remembers them. */
+export const NAMES_KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
+
+/** An entry to be deleted. */
+export type DeletedEntry = Pick<NewEntry, "key" | "condition" | "once">;
 
 /** Keys of a page. */
 export interface PageRequest {
@@ -70,7 +80,7 @@ export interface KvStore {
   get(caller: StoreCaller, namespace: string, key: string): StoredEntry | null | Promise<StoredEntry | null>;
   set(caller: StoreCaller, namespace: string, entry: NewEntry): SetOutcome | Promise<SetOutcome>;
   /** Returns whether an entry was deleted. */
-  delete(caller: StoreCaller, namespace: string, key: string, condition: Condition): boolean | Promise<boolean>;
+  delete(caller: StoreCaller, namespace: string, entry: DeletedEntry): boolean | Promise<boolean>;
   /** Lists keys in the order of their UTF-8 bytes. */
   list(caller: StoreCaller, namespace: string, request: PageRequest): Page | Promise<Page>;
   close(): void | Promise<void>;

@@ -52,7 +52,11 @@ export function createKv(openStore: () => KvStore): Capability<number> {
     open: (call, grants) => {
       store ??= openStore();
       const namespace = new KvNamespace(store, call, Math.max(...grants));
-      return { invoke: (method, args) => namespace.invoke(method, args) };
+      return {
+        // Only where a write has a name of its own, that is done once however often it is asked for.
+        isRepeatable: () => call.effectsId !== undefined,
+        invoke: (method, args, step) => namespace.invoke(method, args, step),
+      };
     },
     close: () => store?.close(),
   };

@@ -1,7 +1,13 @@
 import { parseForWriting } from "../../../base/exact-json.ts";
 import { OPERATOR } from "../../policy.ts";
 import { describeFailure } from "../../../store/sqlite/failure.ts";
-import { type CapabilityCaller, CapabilityRefusal, type GrantKind, type GrantSource } from "../capability.ts";
+import {
+  type CapabilityCaller,
+  CapabilityRefusal,
+  type GrantKind,
+  type GrantSource,
+  type OpenCall,
+} from "../capability.ts";
 import type { Condition, KvStore, Page, SetOutcome, StoredEntry } from "./kv-store.ts";
 
 /** Quota of a namespace where the policy sets none. */
@@ -71,21 +77,25 @@ interface ListRequest {
   readonly cursor?: string;
 }
 
+type NamespaceCaller = CapabilityCaller & Pick<OpenCall, "effectsId">;
+
 /** The namespace of a call's tool and tenant. */
 export class KvNamespace {
   readonly #store: KvStore;
-  readonly #call: CapabilityCaller;
+  readonly #call: NamespaceCaller;
   readonly #name: string;
   readonly #quotaBytes: number;
 
-  constructor(store: KvStore, call: CapabilityCaller, quotaBytes: number) {
+  constructor(store: KvStore, call: NamespaceCaller, quotaBytes: number) {
     this.#store = store;
     this.#call = call;
     this.#name = namespaceOf(call);
     this.#quotaBytes = quotaBytes;
   }
 
-  invoke(method: string, args: unknown): unknown {
+  invoke(method: string, args: unknown, step: number): unknown {
+    const { effectsId } = this.#call;
+    const once = effectsId === undefined ? undefined : `${effectsId}/${step}`;
     switch (method) {
       case "get":
         return this.#read(args as KeyRequest, (entry) => entry && parse(entry));
@@ -95,9 +105,9 @@ export class KvNamespace {
           (entry) => entry && { value: parse(entry), version: entry.version, expiresAt: entry.expiresAt },
         );
       case "set":
-        return this.#set(args as SetRequest);
+        return this.#set(args as SetRequest, once);
       case "delete":
-        return this.#delete(args as DeleteRequest);
+        return this.#delete(args as DeleteRequest, once);
       case "list":
         return this.#list(args as ListRequest);
       default:
@@ -111,7 +121,10 @@ export class KvNamespace {
     return entry instanceof Promise ? entry.then(render) : render(entry);
   }
 
-  async #set({ key, value, ttlMs, ifVersion, ifAbsent = false }: SetRequest): Promise<number | null> {
+  async #set(
+    { key, value, ttlMs, ifVersion, ifAbsent = false }: SetRequest,
+    once: string | undefined,
+  ): Promise<number | null> {
     checkKey(key, "a key");
     if (ifAbsent && ifVersion !== undefined) throw new TypeError("ifAbsent and ifVersion exclude each other");
     const json = JSON.stringify(value);
@@ -120,7 +133,7 @@ export class KvNamespace {
       throw new RangeError(`a value has at most ${VALUE_MAX_BYTES} bytes of JSON, this one has ${length}`);
     }
     const condition: Condition = ifAbsent ? { kind: "absent" } : onVersion(ifVersion);
-    const entry = { key, value: json, ttlMs: ttlMs ?? null, condition, quotaBytes: this.#quotaBytes };
+    const entry = { key, value: json, ttlMs: ttlMs ?? null, condition, quotaBytes: this.#quotaBytes, once };
     const outcome = await this.#store.set(this.#call, this.#name, entry);
     switch (outcome.kind) {
       case "set":
@@ -132,9 +145,9 @@ export class KvNamespace {
     }
   }
 
-  #delete({ key, ifVersion }: DeleteRequest): boolean | Promise<boolean> {
+  #delete({ key, ifVersion }: DeleteRequest, once: string | undefined): boolean | Promise<boolean> {
     checkKey(key, "a key");
-    return this.#store.delete(this.#call, this.#name, key, onVersion(ifVersion));
+    return this.#store.delete(this.#call, this.#name, { key, condition: onVersion(ifVersion), once });
   }
 
   #list({ prefix = "", limit = LIST_DEFAULT, cursor = "" }: ListRequest): Page | Promise<Page> {

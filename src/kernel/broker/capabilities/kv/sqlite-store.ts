@@ -1,16 +1,19 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { ENTRY_LEAST_BYTES, KV_LAYOUT } from "../../../store/sqlite/layout.ts";
 import { AGAIN, SqliteStore, type StoreOptions, SWEPT_MAX, SqliteTransaction } from "../../../store/sqlite/store.ts";
-import type {
-  StoreCaller,
-  Condition,
-  KvStore,
-  ListedKey,
-  NewEntry,
-  Page,
-  PageRequest,
-  SetOutcome,
-  StoredEntry,
+import {
+  type StoreCaller,
+  type Condition,
+  type DeletedEntry,
+  type KvStore,
+  type ListedKey,
+  NAMES_KEPT_MS,
+  NAMES_MAX,
+  type NewEntry,
+  type Page,
+  type PageRequest,
+  type SetOutcome,
+  type StoredEntry,
 } from "./kv-store.ts";
 
 /** Entries in an SQLite file, or in memory. */
@@ -32,8 +35,8 @@ export class SqliteKvStore implements KvStore {
     });
   }
 
-  delete(caller: StoreCaller, namespace: string, key: string, condition: Condition): boolean | Promise<boolean> {
-    return this.#store.use(caller, (entries, nowMs) => entries.delete(namespace, key, condition, nowMs));
+  delete(caller: StoreCaller, namespace: string, entry: DeletedEntry): boolean | Promise<boolean> {
+    return this.#store.use(caller, (entries, nowMs) => entries.delete(namespace, entry, nowMs));
   }
 
   list(caller: StoreCaller, namespace: string, request: PageRequest): Page | Promise<Page> {
@@ -66,6 +69,17 @@ interface EntryRow {
 
 const NAMESPACE = "(SELECT id FROM namespace WHERE name = ?)";
 
+/** Writes that have a name, with what became of them. Files of earlier engines do not have it, and later ones may ignore it. */
+const NAMED_SQL = `
+  CREATE TABLE IF NOT EXISTS named (
+    n INTEGER PRIMARY KEY, namespace INTEGER NOT NULL, name TEXT NOT NULL, done_ms INTEGER NOT NULL, outcome TEXT NOT NULL,
+    UNIQUE (namespace, name)
+  ) STRICT;
+  CREATE INDEX IF NOT EXISTS named_order ON named (namespace, n);
+`;
+/** Named writes between two that remove the oldest of their namespace. */
+const NAMES_BETWEEN = 256;
+
 /** Entries of a database, by namespace. A namespace is any text, and empty until something is written to it. */
 export class SqliteEntries {
   readonly #transaction: SqliteTransaction;
@@ -78,8 +92,13 @@ export class SqliteEntries {
   readonly #put: StatementSync;
   readonly #delete: StatementSync;
   readonly #sweep: StatementSync;
+  readonly #findNamed: StatementSync;
+  readonly #addNamed: StatementSync;
+  readonly #trimNamed: StatementSync;
+  readonly #sweepNamed: StatementSync;
 
   constructor(database: DatabaseSync) {
+    database.exec(NAMED_SQL);
     const prepare = (sql: string) => database.prepare(sql);
     this.#transaction = new SqliteTransaction(database);
     this.#get = prepare(
@@ -103,15 +122,24 @@ export class SqliteEntries {
     this.#sweep = prepare(
       `DELETE FROM entry WHERE id IN (SELECT id FROM entry WHERE expires_ms <= ? ORDER BY expires_ms LIMIT ${SWEPT_MAX})`,
     );
+    this.#findNamed = prepare(`SELECT outcome FROM named WHERE namespace = ${NAMESPACE} AND name = ?`);
+    this.#addNamed = prepare(`INSERT INTO named (namespace, name, done_ms, outcome) VALUES (${NAMESPACE}, ?, ?, ?)`);
+    this.#trimNamed = prepare(
+      `DELETE FROM named WHERE namespace = ${NAMESPACE} AND n <=
+        (SELECT n FROM named WHERE namespace = ${NAMESPACE} ORDER BY n DESC LIMIT 1 OFFSET ${NAMES_MAX})`,
+    );
+    this.#sweepNamed = prepare(
+      `DELETE FROM named WHERE n IN (SELECT n FROM named ORDER BY n LIMIT ${SWEPT_MAX}) AND done_ms < ?`,
+    );
   }
 
   get(namespace: string, key: string, nowMs: number): StoredEntry | null {
     return (this.#get.get(namespace, key, nowMs) as StoredEntry | undefined) ?? null;
   }
 
-  set(namespace: string, { key, value, ttlMs, condition, quotaBytes }: NewEntry, nowMs: number): SetAttempt {
+  set(namespace: string, { key, value, ttlMs, condition, quotaBytes, once }: NewEntry, nowMs: number): SetAttempt {
     const bytes = Buffer.byteLength(key) + Buffer.byteLength(value);
-    return this.#transaction.run((): SetAttempt => {
+    const set = (): SetAttempt => {
       this.#addNamespace.run(namespace);
       const { id, bytes: usedBytes } = this.#findNamespace.get(namespace) as { id: number; bytes: number };
       const old = this.#find.get(namespace, key) as EntryRow | undefined;
@@ -124,17 +152,41 @@ export class SqliteEntries {
       const { version } = this.#nextVersion.get(id) as { version: number };
       this.#put.run(id, key, version, bytes, ttlMs === null ? null : nowMs + ttlMs, value);
       return { kind: "set", version };
-    });
+    };
+    const isDone = ({ kind }: SetAttempt): boolean => kind === "set" || kind === "unmatched";
+    return this.#transaction.run(() => this.#once({ namespace, once, nowMs }, set, isDone));
   }
 
   /** Returns whether an entry was deleted. */
-  delete(namespace: string, key: string, condition: Condition, nowMs: number): boolean {
-    return this.#transaction.run(() => {
+  delete(namespace: string, { key, condition, once }: DeletedEntry, nowMs: number): boolean {
+    const remove = (): boolean => {
       const old = live(this.#find.get(namespace, key) as EntryRow | undefined, nowMs);
       if (old === undefined || !holds(condition, old)) return false;
       this.#delete.run(namespace, key);
       return true;
-    });
+    };
+    return this.#transaction.run(() => this.#once({ namespace, once, nowMs }, remove, () => true));
+  }
+
+  /** Does a write that has a name once: another time, it has the outcome of the first. */
+  #once<Outcome>(
+    {
+      namespace,
+      once,
+      nowMs,
+    }: { readonly namespace: string; readonly once: string | undefined; readonly nowMs: number },
+    write: () => Outcome,
+    isDone: (outcome: Outcome) => boolean,
+  ): Outcome {
+    if (once === undefined) return write();
+    const known = this.#findNamed.get(namespace, once) as { readonly outcome: string } | undefined;
+    if (known !== undefined) return JSON.parse(known.outcome) as Outcome;
+    const outcome = write();
+    if (!isDone(outcome)) return outcome;
+    this.#addNamespace.run(namespace);
+    const { lastInsertRowid } = this.#addNamed.run(namespace, once, nowMs, JSON.stringify(outcome));
+    if (Number(lastInsertRowid) % NAMES_BETWEEN === 0) this.#trimNamed.run(namespace, namespace);
+    return outcome;
   }
 
   /** Lists keys in the order of their UTF-8 bytes. */
@@ -156,6 +208,7 @@ export class SqliteEntries {
 
   /** Removes some of the expired entries from the file; returns their number. */
   sweep(nowMs: number): number {
+    this.#sweepNamed.run(nowMs - NAMES_KEPT_MS);
     return Number(this.#sweep.run(nowMs).changes);
   }
 }

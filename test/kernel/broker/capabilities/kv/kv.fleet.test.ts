@@ -62,6 +62,34 @@ describe.each(STORES)("%s", (_store, prepare) => {
   const open = prepare();
   let ask: Invoke;
 
+  describe("a write of a stored call", () => {
+    test("is done once: a later run of the call has its answer, whatever others have written since", async () => {
+      const kv = open();
+      const [first, other] = [callOf(kv, { effectsId: "c_1" }), callOf(kv)];
+      expect(await first("set", { key: "k", value: 1 }, 1)).toBe(1);
+      expect(await first("set", { key: "k", value: 2, ifAbsent: true }, 2)).toBe(null);
+      await other("delete", { key: "k" });
+      const later = callOf(kv, { effectsId: "c_1" });
+      expect(await later("set", { key: "k", value: 1 }, 1)).toBe(1);
+      expect(await later("set", { key: "k", value: 2, ifAbsent: true }, 2)).toBe(null);
+      expect(await other("get", { key: "k" })).toBe(null);
+      expect(await later("set", { key: "k", value: 3 }, 3)).toBe(2);
+      expect(await later("delete", { key: "k" }, 4)).toBe(true);
+      await other("set", { key: "k", value: 4 });
+      expect(await callOf(kv, { effectsId: "c_1" })("delete", { key: "k" }, 4)).toBe(true);
+      expect(await other("get", { key: "k" })).toBe(4);
+    });
+
+    test("that found no room is tried again", async () => {
+      const kv = open();
+      const writes = callOf(kv, { effectsId: "c_1", quotaBytes: 64 });
+      await writes("set", { key: "a", value: 1 }, 1);
+      await expect(writes("set", { key: "b", value: 1 }, 2)).rejects.toThrow("full");
+      await callOf(kv)("delete", { key: "a" });
+      expect(await writes("set", { key: "b", value: 1 }, 2)).toBe(2);
+    });
+  });
+
   describe("an entry", () => {
     beforeEach(() => {
       ask = callOf(open());

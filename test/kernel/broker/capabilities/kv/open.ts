@@ -18,10 +18,12 @@ export interface Who {
   /** Time that the call has left. */
   readonly leftMs?: number;
   readonly onWait?: () => void;
+  /** Begins the names of its writes. */
+  readonly effectsId?: string;
 }
 
 /** Calls a method of `kv` on a call's behalf. */
-export type Invoke = (method: string, args?: object) => Promise<unknown>;
+export type Invoke = (method: string, args?: object, step?: number) => Promise<unknown>;
 
 /** A store that is closed when the test ends; of a file, where there is one. */
 export function openKv(path = ":memory:", maxBytes = 64 * MIB): Capability<number> {
@@ -65,7 +67,7 @@ const NEVER = new AbortController().signal;
 /** `kv` as a call has it. */
 export function callOf(
   kv: Capability<number>,
-  { tool = "t", tenant, quotaBytes = MIB, signal = NEVER, leftMs, onWait }: Who = {},
+  { tool = "t", tenant, quotaBytes = MIB, signal = NEVER, leftMs, onWait, effectsId }: Who = {},
 ): Invoke {
   const call = {
     callId: "c",
@@ -73,12 +75,13 @@ export function callOf(
     ...(tenant === undefined ? {} : { tenant }),
     ...(leftMs === undefined ? {} : { endsMs: performance.now() + leftMs }),
     ...(onWait === undefined ? {} : { onWait }),
+    ...(effectsId === undefined ? {} : { effectsId }),
     signal,
     callTool: () => Promise.reject(new Error("there are no other tools")),
     grantsOf: () => [],
   };
   const open = kv.open(call, [quotaBytes]);
-  return async (method, args = {}) => open.invoke(method, args, 1);
+  return async (method, args = {}, step = 1) => open.invoke(method, args, step);
 }
 
 /** A path in a folder that goes when the test ends. */
