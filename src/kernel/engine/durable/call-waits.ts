@@ -32,6 +32,8 @@ interface WaitParts {
   readonly waiting: Pick<WaitingOptions, "expiresMs" | "lingerMs">;
   /** It has been stored, and its run ends. */
   readonly onPause: (waits: CallWaits) => void;
+  /** It goes on with a wait that was settled while it ran. */
+  readonly onSettle: (waits: CallWaits, settled: RunWait) => void;
 }
 
 interface OpenWait {
@@ -267,6 +269,7 @@ export class CallWaits implements CallWaiting {
     this.#known.set(wait.step, wait);
     this.#open.delete(wait.step);
     open?.settle.resolve(wait);
+    this.#parts.onSettle(this, wait);
   }
 
   /** All that waits fails, and the run goes on. */

@@ -16,6 +16,7 @@ import type { EngineCall } from "../call/engine-call.ts";
 import type { WaitingOptions } from "../call-options.ts";
 import { isRepeatable } from "../call/idempotency.ts";
 import type { Scheduler } from "../schedule/scheduler.ts";
+import { settleEvent } from "../telemetry/durable-events.ts";
 import type { Events } from "../telemetry/events.ts";
 import { ArgumentChecks } from "./argument-check.ts";
 import { CallWaits, newLeg, type StoredLeg } from "./call-waits.ts";
@@ -125,7 +126,8 @@ export class Durable {
     if (call.waits instanceof CallWaits) return call.waits;
     if (call.parent !== null) this.waitsOf(call.parent);
     const onPause = (waits: CallWaits): void => this.#onPause(waits);
-    return (call.waits = new CallWaits(call, stored ?? newLeg(1), { ...this.#parts, onPause }));
+    const onSettle = ({ id }: CallWaits, wait: RunWait): void => this.#onSettle(call, id, wait);
+    return (call.waits = new CallWaits(call, stored ?? newLeg(1), { ...this.#parts, onPause, onSettle }));
   }
 
   /** Waits as a tool or a program asks, and resolves with the answer. Throws a `CallFailure`. */
@@ -262,6 +264,11 @@ export class Durable {
   }
 
   /** The call's run has paused, and is ended. */
+  #onSettle({ callId, tool, tenant }: EngineCall, id: string, wait: RunWait): void {
+    const event = settleEvent({ id, callId, tool: tool.info.name, tenant }, wait);
+    if (event !== null) this.#parts.events.emit("call:settle", event);
+  }
+
   #onPause(waits: CallWaits): void {
     const { call, id, leg } = waits;
     this.#endStart(waits);

@@ -9,6 +9,7 @@ import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
 import type { EarlierRun } from "../call/call-waiting.ts";
 import type { AdmittedCall } from "../call/engine-call.ts";
+import { settleEvent } from "../telemetry/durable-events.ts";
 import type { Events } from "../telemetry/events.ts";
 import type { StoredLeg } from "./call-waits.ts";
 import { refusalOf } from "./durable.ts";
@@ -214,12 +215,21 @@ export class Resumer {
     this.#missed.delete(id);
     if ("admitted" in made) {
       tell("resumed");
+      this.#tellSettled(claimed);
       this.#tellUndone(claimed, await this.#parts.run(made));
       return;
     }
     tell(made.error?.code ?? "ended");
     const end = { kind: "end", result: resultText(made), isFailed: !made.success } as const;
     await take({ ...end, id, leg, nowMs: Date.now() });
+  }
+
+  /** Tells what the call has waited for. */
+  #tellSettled(claimed: ClaimedCall): void {
+    for (const wait of claimed.waits.slice(claimed.heardWaits)) {
+      const event = settleEvent(claimed, wait);
+      if (event !== null) this.#parts.events.emit("call:settle", event);
+    }
   }
 
   /** Tells what became of effects, where the call undoes another and has ended. */

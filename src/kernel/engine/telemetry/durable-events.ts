@@ -1,4 +1,4 @@
-import type { CallWait, Decision } from "../../store/calls/durable/durable-call.ts";
+import type { CallWait, Decision, RunWait } from "../../store/calls/durable/durable-call.ts";
 import type { UndoneEffect } from "../durable/durable-calls.ts";
 import type { NoteEvent } from "../../store/calls/durable/durable-step.ts";
 
@@ -27,6 +27,14 @@ export interface ResumeEvent extends DurableEvent {
   readonly readyForMs: number;
 }
 
+export interface SettleEvent extends DurableEvent {
+  /** What the call has waited for, and what became of it. */
+  readonly wait: CallWait["kind"];
+  readonly state: CallWait["state"];
+  /** For how long. */
+  readonly waitedMs: number;
+}
+
 export interface UndoneEvent extends DurableEvent {
   /** Of each effect, in the order in which they were undone. */
   readonly outcomes: readonly UndoneEffect["outcome"][];
@@ -47,6 +55,14 @@ export interface DecideEvent extends CancelEvent {
   readonly digest: string | null;
   /** Whether other arguments are to run than those that were shown. */
   readonly isEdited: boolean;
+}
+
+/** `null` for a wait that is open, or that nobody waits for. */
+export function settleEvent(call: DurableEvent, { kind, state, openedAt, settled }: RunWait): SettleEvent | null {
+  if (settled === null || state === "void") return null;
+  const { id, callId, tool, tenant } = call;
+  const waitedMs = Math.max(0, Date.parse(settled.at) - Date.parse(openedAt));
+  return { id, callId, tool, tenant, wait: kind, state, waitedMs };
 }
 
 export interface SignalEvent extends CancelEvent {

@@ -5,6 +5,8 @@ import { NOTIFY_OUTCOMES } from "./durable-events.ts";
 import type { Events } from "./events.ts";
 
 const READY_BUCKETS_S = [0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 3_600];
+/** From a second to a week. */
+const WAIT_BUCKETS_S = [1, 10, 60, 600, 3_600, 6 * 3_600, 86_400, 7 * 86_400];
 
 /** Registers metrics of calls that wait. `standing`: their numbers in the store; `null` where these are not known. */
 export function registerDurableMetrics(
@@ -54,6 +56,12 @@ export function registerDurableMetrics(
     help: "Time from when a call that has waited could go on until it went on, in seconds.",
   };
   registerTallies(registry, about, () => [[{}, ready]]);
+  const waits = new Map<string, Tally>();
+  const aboutWaits = {
+    name: "glovebox_call_wait_seconds",
+    help: "Time for which calls have waited, by what they waited for: approval, signal, time, call, outcome.",
+  };
+  registerTallies(registry, aboutWaits, () => [...waits].map(([wait, tally]) => [{ wait }, tally] as const));
   registerStanding(registry, standing);
   for (const outcome of NOTIFY_OUTCOMES) notifications.inc({ outcome }, 0);
   events.on("call:notify", ({ outcome, count }) => notifications.inc({ outcome }, count));
@@ -64,6 +72,11 @@ export function registerDurableMetrics(
   events.on("call:resume", ({ outcome, readyForMs }) => {
     resumes.inc({ outcome });
     ready.observe(readyForMs / 1e3);
+  });
+  events.on("call:settle", ({ wait, waitedMs }) => {
+    let tally = waits.get(wait);
+    if (tally === undefined) waits.set(wait, (tally = new Tally(WAIT_BUCKETS_S)));
+    tally.observe(waitedMs / 1e3);
   });
   events.on("call:undone", ({ outcomes }) => {
     for (const outcome of outcomes) undone.inc({ outcome });

@@ -20,6 +20,7 @@ import type {
   NotifyEvent,
   PauseEvent,
   ResumeEvent,
+  SettleEvent,
   SignalEvent,
   SnippetEvent,
   SnippetSaveEvent,
@@ -54,6 +55,8 @@ export interface EventMap<Tools = AnyTools> extends ExecutorEvents {
   "call:pause": [event: PauseEvent];
   /** A call goes on that has waited. `outcome`: `resumed`, or the code of the error with which it has ended. */
   "call:resume": [event: ResumeEvent];
+  /** A call has heard of something that it waited for. */
+  "call:settle": [event: SettleEvent];
   /** The process of a call was lost while an effect was under way: a person has to say whether it happened. */
   "call:doubt": [event: DoubtEvent];
   /** Somebody has decided what a call waits for. `key`: the name of the key; `actor`: as the deciding application says. */

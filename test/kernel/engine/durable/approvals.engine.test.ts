@@ -308,6 +308,27 @@ describe("a tool that waits", () => {
     expect(await ended(call.id)).toMatchObject({ output: [{ sum: 1 }, { sum: 2 }] });
   });
 
+  test("tells each thing that it has waited for, once, and metrics count the time", async () => {
+    const settled: string[] = [];
+    const listener = ({ wait, state }: { readonly wait: string; readonly state: string }): void =>
+      void settled.push(`${wait} ${state}`);
+    engine.on("call:settle", listener);
+    const call = await paused("wait", { name: "order" });
+    await engine.calls.durable.signal(call.id, "order", 1);
+    await engine.calls.durable.signal(call.id, "order", 2);
+    await ended(call.id);
+    const gated = await paused("refund", { amount: 3 });
+    await approve(gated);
+    await ended(gated.id);
+    engine.off("call:settle", listener);
+    expect(settled).toEqual(["signal arrived", "signal arrived", "approval approved"]);
+    const metrics = await engine.metrics();
+    for (const wait of ["signal", "approval"])
+      expect(
+        Number(new RegExp(`^glovebox_call_wait_seconds_count\\{wait="${wait}"\\} (\\d+)$`, "m").exec(metrics)?.[1]),
+      ).toBeGreaterThan(0);
+  });
+
   test("goes on at its time, and its clock with it", async () => {
     const date = Date.now() + 2_000;
     const call = await paused("sleep", { date });

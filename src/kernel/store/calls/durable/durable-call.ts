@@ -183,6 +183,8 @@ export interface ClaimedCall extends Omit<MadeCall, "script" | "undoesOnFailure"
   readonly journal: string;
   readonly plan: string;
   readonly waits: readonly RunWait[];
+  /** Number of those that an earlier run has heard of: they come first. */
+  readonly heardWaits: number;
 }
 
 /** A decision about a wait. */

@@ -90,6 +90,7 @@ export class DurableRows {
       expiresMs,
       readyForMs,
       waits: this.waits.forRun(n),
+      heardWaits: this.waits.heard(n),
       parent: parent === null ? null : { id: parent, step: row.parent_step ?? 0 },
       script: script?.text ?? null,
     };

@@ -174,6 +174,11 @@ export class DurableWaits {
     return this.#sql(`SELECT 1 ${OF_CALL} AND place > 0 AND state <> 'void' LIMIT 1`).get(call) !== undefined;
   }
 
+  /** Number of settled waits that the call has heard of. */
+  heard(call: number): number {
+    return Number(this.#sql(`SELECT count(*) AS waits ${OF_CALL} AND place < 0`).get(call)?.["waits"]);
+  }
+
   /** The call hears of all that is settled. */
   hear(call: number): void {
     this.#sql("UPDATE durable_wait SET place = -place WHERE call = ? AND place > 0").run(call);
