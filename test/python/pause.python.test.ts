@@ -88,7 +88,7 @@ test("a tool in Python waits for an approval and a signal, across engines, and r
   await engine.calls.decide(id, { wait: wait?.step ?? 0, decision: "approve", digest, data: { by: "ada" } });
   await expect.poll(async () => (await waitOf(engine, id))?.kind).toBe("signal");
   await engine.calls.signal(id, "paid", { sum: 12 });
-  const result = await engine.calls.result(id, {}, { waitMs: 25_000 });
+  const result = await engine.calls.result(id, {}, { waitMs: 120_000 });
   expect(result).toMatchObject({ error: null, output: { paid: { sum: 12 }, number: 1 } });
   expect(JSON.stringify(result?.output)).toContain("ada");
   expect(counted).toBe(1);
@@ -99,6 +99,6 @@ test("a refusal is an exception in Python, with its reason", async () => {
   const id = await begin(engine, "guarded", {});
   const wait = await waitOf(engine, id);
   await engine.calls.decide(id, { wait: wait?.step ?? 0, decision: "refuse", reason: "too much" });
-  const result = await engine.calls.result(id, {}, { waitMs: 25_000 });
+  const result = await engine.calls.result(id, {}, { waitMs: 120_000 });
   expect(result?.output).toContain("too much");
 });

@@ -101,7 +101,7 @@ test("its form approves once, in the name of the target, and the call goes on", 
   const { call, link, digest } = await linked();
   const approved = await post(link, { decision: "approve", digest });
   expect([approved.status, await approved.text()]).toEqual([200, expect.stringContaining("Approved.")]);
-  expect((await engine.calls.durable.result(call.id, {}, { waitMs: 20_000 }))?.output).toBe("paid 7");
+  expect((await engine.calls.durable.result(call.id, {}, { waitMs: 120_000 }))?.output).toBe("paid 7");
   const { host } = new URL(hook.url);
   expect((await engine.calls.durable.get(call.id))?.waits).toMatchObject([
     { state: "approved", settled: { by: null, actor: `link:${host}` } },
@@ -113,7 +113,7 @@ test("its form approves once, in the name of the target, and the call goes on", 
 test("its form refuses, and the call fails", async () => {
   const { call, link, digest } = await linked();
   expect((await post(link, { decision: "refuse", digest })).status).toBe(200);
-  const result = await engine.calls.durable.result(call.id, {}, { waitMs: 20_000 });
+  const result = await engine.calls.durable.result(call.id, {}, { waitMs: 120_000 });
   expect(result?.error?.code).toBe("approval_refused");
 });
 

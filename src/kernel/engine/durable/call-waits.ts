@@ -19,7 +19,7 @@ import type { CallWaiting } from "../call/call-waiting.ts";
 import type { EngineCall } from "../call/engine-call.ts";
 import type { WaitingOptions } from "../call-options.ts";
 import { type DurableRuns, madeOf } from "./durable-record.ts";
-import { goesOnAfter, storePause, takeSurely, TAKEN_OVER } from "./durable-steps.ts";
+import { goesOnAfter, type StoredPause, storePause, takeSurely, TAKEN_OVER } from "./durable-steps.ts";
 
 /** Pauses between looks at a run that is on its way to rest. */
 const LOOK_LEAST_MS = 5;
@@ -40,6 +40,9 @@ interface OpenWait {
   readonly wait: NewWait;
   readonly settle: PromiseWithResolvers<RunWait>;
 }
+
+/** What a run has done, as it is stored when it pauses. */
+type KeptRun = Pick<PausedCall, "runs" | "journal" | "plan" | "wakeMs">;
 
 /** A call as the store knows it. */
 export interface StoredLeg {
@@ -134,6 +137,7 @@ export class CallWaits implements CallWaiting {
   async #storeLines(): Promise<void> {
     const { id, leg } = this;
     const { take, executor } = this.#parts;
+    if (this.#isOver) throw new CallFailure("cancelled", "the run of the call is over, as it waits");
     const lines = this.#lines.slice();
     if (lines.length === 0) return;
     let answer: DurableAnswer;
@@ -145,7 +149,7 @@ export class CallWaits implements CallWaiting {
     }
     if (answer.kind === "full") throw new CallFailure("store_failed", answer.bound);
     this.#lines.splice(0, lines.length);
-    if (answer.kind === "done" || this.isPaused) return;
+    if (answer.kind === "done") return;
     executor.cancel(this.call.callNumber, "outcome_unknown", TAKEN_OVER);
     throw new CallFailure("outcome_unknown", TAKEN_OVER);
   }
@@ -222,7 +226,7 @@ export class CallWaits implements CallWaiting {
     const nowMs = Date.now();
     const { journal, plan } = snapshot;
     const wakeMs = idle.dueInMs === null ? null : nowMs + Math.ceil(idle.dueInMs);
-    return this.#store({ runs: this.#runs(), journal, plan, wakeMs }, nowMs);
+    return this.#store({ runs: this.#runs(), journal, plan, wakeMs }, idle, nowMs);
   }
 
   /** JSON of the call's runs, of which this is one. */
@@ -232,11 +236,26 @@ export class CallWaits implements CallWaiting {
     return JSON.stringify({ run, program: tool.program?.kept() ?? null } satisfies DurableRuns);
   }
 
-  async #store(kept: Pick<PausedCall, "runs" | "journal" | "plan" | "wakeMs">, nowMs: number): Promise<boolean> {
+  /** Stores the pause after what was appended before. What is appended meanwhile waits: it is in the journal, or the run is over. */
+  #store(kept: KeptRun, idle: CallIdle, nowMs: number): Promise<boolean> {
     const { id, leg, call, isStored } = this;
-    const { take, executor, waiting, onPause } = this.#parts;
-    const made = isStored ? null : madeOf(call, nowMs, waiting.expiresMs);
-    const stored = await storePause(take, { id, leg, made, ...kept, waits: this.open }, nowMs);
+    const { take, waiting } = this.#parts;
+    const stored = this.#sending.then(async () => {
+      if (call.isSettled || this.#idle !== idle) return false;
+      const made = isStored ? null : madeOf(call, nowMs, waiting.expiresMs);
+      const outcome = await storePause(take, { id, leg, made, ...kept, waits: this.open }, nowMs);
+      return this.#afterPause(outcome, nowMs);
+    });
+    this.#sending = stored.then(
+      () => undefined,
+      () => undefined,
+    );
+    return stored;
+  }
+
+  async #afterPause(stored: StoredPause, nowMs: number): Promise<boolean> {
+    const { id, leg, call } = this;
+    const { take, executor, onPause } = this.#parts;
     switch (stored.kind) {
       case "stored":
         this.#isOver = true;

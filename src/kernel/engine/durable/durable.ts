@@ -263,12 +263,12 @@ export class Durable {
     waits.isStart = false;
   }
 
-  /** The call's run has paused, and is ended. */
   #onSettle({ callId, tool, tenant }: EngineCall, id: string, wait: RunWait): void {
     const event = settleEvent({ id, callId, tool: tool.info.name, tenant }, wait);
     if (event !== null) this.#parts.events.emit("call:settle", event);
   }
 
+  /** The call's run has paused, and is ended. */
   #onPause(waits: CallWaits): void {
     const { call, id, leg } = waits;
     this.#endStart(waits);

@@ -127,7 +127,7 @@ async function paused(name: string, args: Record<string, unknown> = {}, options 
 }
 
 async function ended(id: string, of = engine): Promise<ToolResult> {
-  const result = await of.calls.durable.result(id, {}, { waitMs: 5_000 });
+  const result = await of.calls.durable.result(id, {}, { waitMs: 120_000 });
   if (result === undefined) throw new Error("the call is not kept");
   return result;
 }

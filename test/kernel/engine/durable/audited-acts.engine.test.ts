@@ -50,7 +50,7 @@ test("the audit says who decided, signalled and cancelled what, without values, 
   await durable.signal(signalled.id, "payment", { secret }, { key: "till" });
   await durable.cancel(cancelled.id, secret, { key: "till" });
   await expect(durable.cancel(cancelled.id)).rejects.toThrow("has ended");
-  await durable.result(signalled.id, {}, { waitMs: 20_000 });
+  await durable.result(signalled.id, {}, { waitMs: 120_000 });
   await audited.close();
   const of = ({ id, callId, tool }: DurableCall) => ({ time: expect.any(String), id, callId, tool, tenant: "acme" });
   const decided = (call: DurableCall) => ({ ...of(call), act: "decide", key: "boss", step: 0, digest: digestOf(call) });

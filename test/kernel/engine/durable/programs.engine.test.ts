@@ -1,4 +1,7 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { codeMode } from "../../../../src/code-mode/index.ts";
 import { createEngine, type DurableCall, type Engine, type ToolResult } from "../../../../src/glovebox/index.ts";
 import { byLength } from "../../../length.ts";
@@ -27,7 +30,7 @@ async function run(code: string): Promise<{ readonly id: string; readonly result
   const { error } = await codeMode(engine).run(code);
   expect(error?.code).toBe("paused");
   const { id = "" } = (error?.details ?? {}) as { readonly id?: string };
-  return { id, result: async () => (await engine.calls.durable.result(id, {}, { waitMs: 5_000 })) as ToolResult };
+  return { id, result: async () => (await engine.calls.durable.result(id, {}, { waitMs: 120_000 })) as ToolResult };
 }
 
 async function approveAll(id: string): Promise<void> {
@@ -90,6 +93,26 @@ test.each([
   expect((await result()).output).toMatchObject({ result: end });
 });
 
+test("a race of a signal and a time ends with the time that came while no engine was there", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "glovebox-race-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const open = () =>
+    createEngine({ workers: 1, executor: "threads", codeMode: {}, calls: { path: join(folder, "calls.sqlite") } });
+  const first = await open();
+  const { error } = await codeMode(first).run(`return await Promise.race([
+    signal("payment").then(() => "paid"),
+    sleepUntil(Date.now() + 3_600_000).then(() => "late"),
+  ]);`);
+  const id = error?.code === "paused" ? (error.details?.id ?? "") : "";
+  await first.close();
+  const now = Date.now.bind(Date);
+  vi.spyOn(Date, "now").mockImplementation(() => now() + 7_200_000);
+  await using second = await open();
+  const result = await second.calls.durable.result(id, {}, { waitMs: 120_000 });
+  expect(result?.output).toMatchObject({ result: "late" });
+  await expect(second.calls.durable.signal(id, "payment")).rejects.toThrow("has ended");
+});
+
 /* All 120 orders with `npm run test:slow`. */
 test("five calls that wait side by side are decided in any order, and each happens once, in its place", async () => {
   for (const order of ordersOf([1, 2, 3, 4, 5]).filter((_order, at) => at % byLength(31, 1) === 0)) {
@@ -126,6 +149,6 @@ test("a policy that is tightened while a call waits holds for the rest of it", a
   const id = error?.code === "paused" ? (error.details?.id ?? "") : "";
   engine.setPolicy({ rules: [{ allow: { pause: true } }] });
   await engine.calls.durable.signal(id, "go");
-  const ended = await engine.calls.durable.result(id, {}, { waitMs: 20_000 });
+  const ended = await engine.calls.durable.result(id, {}, { waitMs: 120_000 });
   expect(ended?.error?.code).toBe("capability_denied");
 });

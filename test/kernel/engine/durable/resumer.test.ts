@@ -21,6 +21,7 @@ const UNDOES: ClaimedCall = {
   journal: "",
   plan: "",
   waits: [],
+  heardWaits: 0,
 };
 
 const unused = (): never => {

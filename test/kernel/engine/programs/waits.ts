@@ -73,7 +73,7 @@ switch (role) {
     break;
   }
   default: {
-    const result = await durable.result(what, {}, { waitMs: 20_000 });
+    const result = await durable.result(what, {}, { waitMs: 120_000 });
     console.log(JSON.stringify({ result, effects }));
   }
 }

@@ -188,7 +188,7 @@ describe("a snippet", () => {
     const wait = (await engine.calls.durable.get(id))?.waits[0];
     const digest = wait?.kind === "approval" ? wait.digest : "";
     await engine.calls.decide(id, { wait: wait?.step ?? 0, decision: "approve", digest });
-    const result = await engine.calls.result(id, {}, { waitMs: 25_000 });
+    const result = await engine.calls.result(id, {}, { waitMs: 120_000 });
     expect(result).toMatchObject({ error: null, output: ["pay 1", "crm.list 2", "old"] });
   });
 
