@@ -3,7 +3,7 @@ import { Queue } from "bullmq";
 import { expect, test, vi } from "vitest";
 import { shortName } from "../../src/fleet/gate/caps.ts";
 import { orderKeys } from "../../src/fleet/gate/turn.ts";
-import { Seal } from "../../src/fleet/redis/seal.ts";
+import { Seal } from "../../src/kernel/store/seal.ts";
 import { PROTOCOL } from "../../src/fleet/wire/messages.ts";
 import { monitorRedis } from "../redis-monitor.ts";
 import type { RedisServer } from "../redis-server.ts";

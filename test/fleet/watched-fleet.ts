@@ -3,7 +3,7 @@ import { FleetKeys } from "../../src/fleet/wire/keys.ts";
 import { readMachines } from "../../src/fleet/wire/members.ts";
 import { type MachineInfo, PROTOCOL, queueName } from "../../src/fleet/wire/messages.ts";
 import { RedisConnection } from "../../src/fleet/redis/connection.ts";
-import { Seal } from "../../src/fleet/redis/seal.ts";
+import { Seal } from "../../src/kernel/store/seal.ts";
 import type { MachineProcess, TestFleet } from "./fleet.ts";
 
 /** A queue's own: its settings, its marks for machines that wait, its counters and a stream of bounded length. */

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { LoginStoreOptions } from "../store/login-table.ts";
-import { resolveFleetName, resolveRedisUrl, resolveSecret } from "../../fleet/redis/url.ts";
+import { resolveFleetName, resolveRedisUrl } from "../../fleet/redis/url.ts";
+import { resolveSecret } from "../../kernel/store/seal.ts";
 import { type ConnectorOptions, type ResolvedConnector, resolveConnectors } from "../tool/options.ts";
 import { checkMembers, type EngineOptions, resolvePath, STATE_DIR } from "../../kernel/engine/options.ts";
 import type { SourceSettings } from "../../kernel/engine/sources.ts";

@@ -1,5 +1,5 @@
 import { StoreError } from "../../kernel/base/errors.ts";
-import type { Seal } from "../../fleet/redis/seal.ts";
+import type { Seal } from "../../kernel/store/seal.ts";
 import type { LoginClaim, LoginHolder, LoginStoreOptions, LoginTable, StoredLogin } from "./login-table.ts";
 
 /** Texts of a table, sealed for their keys. */
@@ -62,7 +62,7 @@ function aboutOf(key: string): string {
 
 /** Opens a store when it is first used: most engines have none. */
 export async function openLoginStore(options: LoginStoreOptions): Promise<LoginStore> {
-  const { Seal: Sealing } = await import("../../fleet/redis/seal.ts");
+  const { Seal: Sealing } = await import("../../kernel/store/seal.ts");
   if (options.kind === "redis") {
     const { RedisLogins } = await import("./redis-logins.ts");
     return new LoginStore(await RedisLogins.open(options), Sealing.of(options.secret));

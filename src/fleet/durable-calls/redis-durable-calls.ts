@@ -7,25 +7,17 @@ import type { DurableAnswer, DurableQuery, DurableStep } from "../../kernel/stor
 import { inTurns } from "../../kernel/store/calls/durable/durable-rows.ts";
 import { isPassing } from "../redis/reply.ts";
 import { RefusedError, type ScriptRunner } from "../redis/script.ts";
-import { type Seal, SealError } from "../redis/seal.ts";
+import { type Seal, SealError } from "../../kernel/store/seal.ts";
 import { CallLanes } from "./call-lanes.ts";
-import { ForeignRowsError } from "./call-rows.ts";
+import { type CallStep, idOf, isBounded, scriptOf } from "../../kernel/store/calls/sealed/call-step.ts";
+import { ForeignRowsError } from "../../kernel/store/calls/sealed/call-rows.ts";
 import { DURABLE_SCRIPTS, LOOKED_MAX } from "./durable-scripts.ts";
-import { type LoadedCall, PrivateTables, type StepOutcome } from "./private-tables.ts";
+import { type LoadedCall, PrivateTables, type StepOutcome } from "../../kernel/store/calls/sealed/private-tables.ts";
 import { RedisNotes } from "./redis-notes.ts";
 import { RedisSnippets } from "./redis-snippets.ts";
-import { SealedCalls } from "./sealed-calls.ts";
-import {
-  type CallStep,
-  charsOf,
-  idOf,
-  inTimeOfStore,
-  isBounded,
-  LoadedFamily,
-  loadArgs,
-  scriptOf,
-  TooLongError,
-} from "./step-family.ts";
+import { SealedCalls } from "../../kernel/store/calls/sealed/sealed-calls.ts";
+import { charsOf, inTimeOfStore, LoadedFamily, loadArgs, TooLongError } from "./step-family.ts";
+import { putArgs } from "./stored-call.ts";
 
 /** Time for a step, from when it came: less than its sender waits. */
 const TAKE_MS = 8_000;
@@ -201,7 +193,7 @@ export class RedisDurableCalls {
       script === null ? "" : this.#calls.digest("script", script.hash),
       isKept ? "" : this.#calls.closeScript(script.hash, script.text),
       ...family.checks(outcome.removed),
-      ...changed.flatMap((one) => ["put", one.row.id, ...this.#calls.close(one, version, family.headOf(one.row.id))]),
+      ...changed.flatMap((one) => putArgs(this.#calls, one, version, family.headOf(one.row.id))),
       ...outcome.removed.flatMap((gone) => ["drop", gone, "", "", "", "", ""]),
     ];
     sent.push(attempt);

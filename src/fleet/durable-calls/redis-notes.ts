@@ -2,10 +2,10 @@ import { BoundedCache } from "../../kernel/base/bounded-cache.ts";
 import type { KeptCall } from "../../kernel/store/calls/durable/durable-call.ts";
 import { LEASE_MS, tellsOf } from "../../kernel/store/calls/durable/durable-notes.ts";
 import type { CallNote, DurableAnswer, DurableStep, NoteEvent } from "../../kernel/store/calls/durable/durable-step.ts";
-import { SealError } from "../redis/seal.ts";
-import { ForeignRowsError } from "./call-rows.ts";
-import type { PrivateTables } from "./private-tables.ts";
-import type { SealedCalls } from "./sealed-calls.ts";
+import { SealError } from "../../kernel/store/seal.ts";
+import { ForeignRowsError } from "../../kernel/store/calls/sealed/call-rows.ts";
+import type { PrivateTables } from "../../kernel/store/calls/sealed/private-tables.ts";
+import type { SealedCalls } from "../../kernel/store/calls/sealed/sealed-calls.ts";
 
 /** Notes that this process has taken and not told. */
 const TAKEN_MAX = 1_000;

@@ -7,7 +7,7 @@ import {
   type SnippetStep,
 } from "../../kernel/store/calls/durable/snippet-tables.ts";
 import { Script, type ScriptRunner } from "../redis/script.ts";
-import { SealError, type Seal } from "../redis/seal.ts";
+import { SealError, type Seal } from "../../kernel/store/seal.ts";
 
 /** KEYS: a hash of sealed snippets by tenant and name as digests, and the revision with the characters of all of them. */
 const SAVE = new Script(`

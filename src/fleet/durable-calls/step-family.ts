@@ -1,67 +1,17 @@
-import { type MadeCall, WAITS_MAX } from "../../kernel/store/calls/durable/durable-call.ts";
-import type { DurableStep } from "../../kernel/store/calls/durable/durable-step.ts";
-import type { SnippetStep } from "../../kernel/store/calls/durable/snippet-tables.ts";
+import { WAITS_MAX } from "../../kernel/store/calls/durable/durable-call.ts";
 import { UNDO_TRIES_MAX, undoId } from "../../kernel/store/calls/durable/undone-calls.ts";
-import type { LoadedCall, StepView, TenantBooks } from "./private-tables.ts";
-import type { OpenedCall, SealedCalls, StoredCall } from "./sealed-calls.ts";
-
-/** A step about one call. `due` settles what the clock settles of it. */
-export type CallStep =
-  | Exclude<
-      DurableStep,
-      { readonly kind: "see" | "due" | "standing" | "list" | "notes" | "told" | SnippetStep["kind"] }
-    >
-  | (Extract<DurableStep, { readonly kind: "due" }> & { readonly id: string });
+import { awaitedOf, type CallStep, idOf, madeOf, needOf, scriptOf } from "../../kernel/store/calls/sealed/call-step.ts";
+import type { LoadedCall, StepView, TenantBooks } from "../../kernel/store/calls/sealed/private-tables.ts";
+import type { SealedCalls } from "../../kernel/store/calls/sealed/sealed-calls.ts";
+import { type OpenedCall, openStored, type StoredCall } from "./stored-call.ts";
 
 /** A difference of clocks below this one is the way of a step. */
 const CLOCKS_DIFFER_MS = 1_000;
 const TRIES = Array.from({ length: UNDO_TRIES_MAX }, (_one, at) => at + 1);
 
-export function idOf(step: CallStep): string {
-  return "call" in step ? step.call.id : step.id;
-}
-
-/** The unchanging parts of a call that a step brings. */
-function madeOf(step: CallStep): MadeCall | null {
-  return "call" in step ? step.call.made : null;
-}
-
-/** The script that a step brings. */
-export function scriptOf(step: CallStep): { readonly hash: string; readonly text: string } | null {
-  return madeOf(step)?.script ?? null;
-}
-
 /** Characters of the long texts that a step brings. */
 export function charsOf(step: CallStep): number {
   return "call" in step ? step.call.journal.length + step.call.plan.length : 0;
-}
-
-/** Whether a step is refused beyond the room of a tenant. */
-export function isBounded({ kind }: CallStep): boolean {
-  return kind === "pause" || kind === "start" || kind === "append";
-}
-
-/** The parts of its call that a step needs: its head, or all of it, or also the calls that may end or go on with it. */
-function needOf({ kind }: CallStep): "head" | "whole" | "family" {
-  switch (kind) {
-    case "get":
-    case "release":
-      return "head";
-    case "claim":
-    case "append":
-    case "effects":
-      return "whole";
-    case "pause":
-    case "start":
-    case "undo":
-    case "end":
-    case "abandon":
-    case "decide":
-    case "signal":
-    case "cancel":
-    case "due":
-      return "family";
-  }
 }
 
 /** Arguments of the script that loads what a step needs. `room`: ended calls of a tenant, and bytes, from which it makes room. `mostBytes`: of long parts; `null` for any. */
@@ -74,7 +24,6 @@ export function loadArgs(
   const need = needOf(step);
   const made = madeOf(step);
   const script = scriptOf(step);
-  const waits = "call" in step ? step.call.waits.slice(0, WAITS_MAX) : [];
   return [
     idOf(step),
     made === null ? "" : calls.digest("tenant", made.tenant),
@@ -85,7 +34,7 @@ export function loadArgs(
     script === null ? "" : calls.digest("script", script.hash),
     step.kind === "claim" ? 1 : 0,
     mostBytes ?? "",
-    ...waits.flatMap(({ wait }) => (wait.kind === "call" ? [wait.id] : [])),
+    ...awaitedOf(step).slice(0, WAITS_MAX),
     ...(step.kind === "undo" ? TRIES.map((nth) => undoId(step.id, nth)) : []),
   ];
 }
@@ -145,7 +94,7 @@ export class LoadedFamily {
     const stored = found.map(([id, version, past, n, head, body, run, made, seenMs]): StoredCall => {
       return { id, version, past, n: Number(n), head, body, run, made, seenMs };
     });
-    const opened = stored.filter(({ version }) => version !== "").map((call) => calls.open(call));
+    const opened = stored.filter(({ version }) => version !== "").map((call) => openStored(calls, call));
     const root = opened.find(({ id }) => id === idOf(step));
     const { tenant, script } = root === undefined ? NO_ROW : rowOf(root);
     const isTold = step.kind === "claim" && script !== null && text !== "";

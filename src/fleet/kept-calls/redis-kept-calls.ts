@@ -5,7 +5,7 @@ import { StoreError } from "../../kernel/base/errors.ts";
 import type { RedisConnection } from "../redis/connection.ts";
 import { isPassing } from "../redis/reply.ts";
 import { RefusedError, type Script, ScriptRunner } from "../redis/script.ts";
-import { Seal } from "../redis/seal.ts";
+import { Seal } from "../../kernel/store/seal.ts";
 import type { StoredRow } from "../../kernel/store/calls/call-lines.ts";
 import { isMatch } from "../../kernel/store/calls/call-match.ts";
 import type { WrittenDetail } from "../../kernel/store/calls/call-redaction.ts";

@@ -1,5 +1,5 @@
 import { parseWithDigits } from "../../kernel/base/exact-json.ts";
-import { type Seal, SealError } from "../redis/seal.ts";
+import { type Seal, SealError } from "../../kernel/store/seal.ts";
 import type { StoredRow } from "../../kernel/store/calls/call-lines.ts";
 import type { WrittenDetail } from "../../kernel/store/calls/call-redaction.ts";
 import type { CallCells, CallDetail, CallPlace, CallQuery } from "../../kernel/store/calls/call-record.ts";

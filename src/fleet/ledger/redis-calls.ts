@@ -1,6 +1,6 @@
 import { prefixOf } from "../redis/keys.ts";
 import type { RedisConnection } from "../redis/connection.ts";
-import { type Seal, SealError } from "../redis/seal.ts";
+import { type Seal, SealError } from "../../kernel/store/seal.ts";
 import { LateError, ScriptRunner, type Urgency } from "../redis/script.ts";
 import { StoreError } from "../../kernel/base/errors.ts";
 import type { ClaimResult, KeyedCall, LedgerCapacity } from "../../kernel/store/calls/ledger.ts";

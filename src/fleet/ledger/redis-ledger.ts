@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { RedisConnection } from "../redis/connection.ts";
-import { Seal, SealError } from "../redis/seal.ts";
+import { Seal, SealError } from "../../kernel/store/seal.ts";
 import { StoreError } from "../../kernel/base/errors.ts";
 import type { LedgerClaim, ToolFingerprint } from "../../kernel/base/ledger-claim.ts";
 import {

@@ -1,5 +1,4 @@
 import { isIPv6 } from "node:net";
-import { SECRET_LEAST, SECRET_MOST } from "./seal.ts";
 
 /** Options of a client that a URL sets. Without types of `ioredis`: declarations that lead here are read without it. */
 interface RedisUrlOptions {
@@ -140,12 +139,4 @@ export function resolveFleetName(option: string, name: unknown = FLEET_DEFAULT):
   if (typeof name !== "string" || !FLEET_NAME.test(name))
     throw new TypeError(`${option}: the name of a fleet has 1 to 64 of A-Z, a-z, 0-9, dot, dash and underscore`);
   return name;
-}
-
-/** Checks the secret with which participants seal texts. Throws a `RangeError` that does not show it. */
-export function resolveSecret(option: string, secret: unknown): string | undefined {
-  if (secret === undefined) return undefined;
-  if (typeof secret !== "string" || secret.length < SECRET_LEAST || secret.length > SECRET_MOST)
-    throw new RangeError(`${option} has ${SECRET_LEAST} to ${SECRET_MOST} characters`);
-  return secret;
 }

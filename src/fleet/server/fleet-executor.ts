@@ -4,7 +4,8 @@ import { importOptional } from "../../kernel/base/optional-package.ts";
 import type { ExecutorOptions } from "../../kernel/executor/executor.ts";
 import type { ExecutorFactory } from "../../kernel/executor/executor-factory.ts";
 import type { ResolvedFleetOptions } from "./queue-executor.ts";
-import { resolveFleetName, resolveRedisUrl, resolveSecret } from "../redis/url.ts";
+import { resolveSecret } from "../../kernel/store/seal.ts";
+import { resolveFleetName, resolveRedisUrl } from "../redis/url.ts";
 
 const LOST_MS_LEAST = 100;
 const STORE_URL = /^(?:file|s3\+https?):\/\//;

@@ -3,7 +3,8 @@ import type { CallsAddress } from "../kept-calls/redis-kept-calls.ts";
 import { RedisLedger, type LedgerAddress } from "../ledger/redis-ledger.ts";
 import type { StoreUse } from "../../kernel/store/outage.ts";
 import { kvPrefixOf, prefixOf } from "../redis/keys.ts";
-import { resolveFleetName, resolveRedisUrl, resolveSecret } from "../redis/url.ts";
+import { resolveSecret } from "../../kernel/store/seal.ts";
+import { resolveFleetName, resolveRedisUrl } from "../redis/url.ts";
 import type {
   CallStoreFactory,
   LedgerFactory,

@@ -1,5 +1,5 @@
 import { createPublicKey, diffieHellman, generateKeyPairSync, hkdfSync, type KeyObject } from "node:crypto";
-import { Seal } from "../redis/seal.ts";
+import { Seal } from "../../kernel/store/seal.ts";
 
 const KEY_BYTES = 32;
 

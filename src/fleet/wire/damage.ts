@@ -1,5 +1,5 @@
 import { ProtocolError } from "../../kernel/base/protocol/wire.ts";
-import { SealError } from "../redis/seal.ts";
+import { SealError } from "../../kernel/store/seal.ts";
 
 /** Maximum number of reports in a window, because any writer to Redis can send invalid data without end. */
 const REPORTS_MAX = 10;

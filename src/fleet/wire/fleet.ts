@@ -5,7 +5,7 @@ import type { RedisListener, RedisProblem } from "../../kernel/store/outage.ts";
 import { RedisProblemError } from "../redis/problem.ts";
 import { wordsOfLoss } from "../redis/reply.ts";
 import { EFFECTS, RedisReport } from "../redis/report.ts";
-import { Seal } from "../redis/seal.ts";
+import { Seal } from "../../kernel/store/seal.ts";
 import { FleetKeys } from "./keys.ts";
 import type { MemberKind, MemberOptions } from "./members.ts";
 import { queueName } from "./messages.ts";

@@ -1,6 +1,6 @@
 import { answerOf } from "../redis/reply.ts";
 import type { RedisConnection } from "../redis/connection.ts";
-import type { Seal } from "../redis/seal.ts";
+import type { Seal } from "../../kernel/store/seal.ts";
 import type { FleetKeys } from "./keys.ts";
 import { isMember, type Fields, isCount, isLine, isText, isTime, readText } from "./fields.ts";
 import type { MachineInfo } from "./messages.ts";

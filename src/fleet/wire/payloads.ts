@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { RedisConnection } from "../redis/connection.ts";
 import { ProtocolError } from "../../kernel/base/protocol/wire.ts";
-import type { Seal } from "../redis/seal.ts";
+import type { Seal } from "../../kernel/store/seal.ts";
 import type { FleetKeys } from "./keys.ts";
 
 /**

@@ -15,7 +15,7 @@ import { LIBRARY_NAMES } from "../../standard/plugins.ts";
 import { TYPE_CHECKS } from "../../kernel/engine/code-mode-options.ts";
 import { NOTE_EVENTS } from "../../kernel/store/calls/durable/durable-step.ts";
 import { KEEPS } from "../../kernel/store/calls/call-record.ts";
-import { SECRET_LEAST, SECRET_MOST } from "../../fleet/redis/seal.ts";
+import { SECRET_LEAST, SECRET_MOST } from "../../kernel/store/seal.ts";
 import { CONNECTOR } from "./connector-schema.ts";
 import { COUNT, DURATION, exactlyOne, type Part, PATH, section, TEXTS } from "./schema-parts.ts";
 import type { ToolLocation } from "../../kernel/tool/definition.ts";

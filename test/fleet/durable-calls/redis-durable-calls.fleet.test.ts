@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { RedisDurableCalls } from "../../../src/fleet/durable-calls/redis-durable-calls.ts";
 import type { RedisConnection } from "../../../src/fleet/redis/connection.ts";
 import { ScriptRunner } from "../../../src/fleet/redis/script.ts";
-import { Seal } from "../../../src/fleet/redis/seal.ts";
+import { Seal } from "../../../src/kernel/store/seal.ts";
 import type { DurableStep } from "../../../src/kernel/store/calls/durable/durable-step.ts";
 import { RedisSnippets } from "../../../src/fleet/durable-calls/redis-snippets.ts";
 import { describeSnippets } from "../../kernel/store/calls/durable/snippet-suite.ts";

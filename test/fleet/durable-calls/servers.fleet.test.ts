@@ -7,7 +7,7 @@ import { DURABLE_SCRIPTS } from "../../../src/fleet/durable-calls/durable-script
 import { RedisDurableCalls } from "../../../src/fleet/durable-calls/redis-durable-calls.ts";
 import type { RedisConnection } from "../../../src/fleet/redis/connection.ts";
 import { LateError, RefusedError, ScriptRunner } from "../../../src/fleet/redis/script.ts";
-import { Seal } from "../../../src/fleet/redis/seal.ts";
+import { Seal } from "../../../src/kernel/store/seal.ts";
 import { DEFAULT_DURABLE, SIGNALS_MAX } from "../../../src/kernel/store/calls/durable/durable-call.ts";
 import type { DurableStep } from "../../../src/kernel/store/calls/durable/durable-step.ts";
 import { APPROVAL, claimed, stepsOf } from "../../kernel/store/calls/durable/suite.ts";

@@ -4,7 +4,7 @@ import type { KeyedCall } from "../../../src/kernel/store/calls/ledger.ts";
 import { RedisCalls } from "../../../src/fleet/ledger/redis-calls.ts";
 import { RedisLedger, type RedisLedgerOptions } from "../../../src/fleet/ledger/redis-ledger.ts";
 import { RedisConnection } from "../../../src/fleet/redis/connection.ts";
-import { Seal } from "../../../src/fleet/redis/seal.ts";
+import { Seal } from "../../../src/kernel/store/seal.ts";
 import type { LedgerClaim } from "../../../src/kernel/base/ledger-claim.ts";
 import { freePort, type RedisServer, startRedis } from "../../redis-server.ts";
 

@@ -7,7 +7,7 @@ import { PROTOCOL } from "../../../src/fleet/wire/messages.ts";
 import { Payloads } from "../../../src/fleet/wire/payloads.ts";
 import { ProtocolError } from "../../../src/kernel/base/protocol/wire.ts";
 import { RedisConnection } from "../../../src/fleet/redis/connection.ts";
-import { Seal } from "../../../src/fleet/redis/seal.ts";
+import { Seal } from "../../../src/kernel/store/seal.ts";
 import { type RedisServer, startRedis } from "../../redis-server.ts";
 import { TIMINGS } from "../fleet.ts";
 

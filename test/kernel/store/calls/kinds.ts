@@ -8,7 +8,7 @@ import { RedisCalls } from "../../../../src/fleet/ledger/redis-calls.ts";
 import { CALLS_LAYOUT } from "../../../../src/kernel/store/calls/call-tables.ts";
 import { LedgerTables } from "../../../../src/kernel/store/calls/ledger-tables.ts";
 import { RedisConnection } from "../../../../src/fleet/redis/connection.ts";
-import { Seal } from "../../../../src/fleet/redis/seal.ts";
+import { Seal } from "../../../../src/kernel/store/seal.ts";
 import { type RedisServer, startRedis } from "../../../redis-server.ts";
 
 export const HOLDERS = 3;

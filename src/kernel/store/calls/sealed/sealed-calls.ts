@@ -1,30 +1,23 @@
-import { NOTE_EVENTS, type NotedCall, type NoteEvent } from "../../kernel/store/calls/durable/durable-step.ts";
-import { SealError, type Seal } from "../redis/seal.ts";
+import { NOTE_EVENTS, type NotedCall, type NoteEvent } from "../durable/durable-step.ts";
+import { SealError, type Seal } from "../../seal.ts";
 import type { PartTexts } from "./call-rows.ts";
-import type { ChangedCall, LoadedCall } from "./private-tables.ts";
+import type { ChangedCall } from "./private-tables.ts";
 
 /** Bits of a digest, as in the store of kept calls: 72. */
 const DIGEST_CHARS = 12;
 
-/** A call as Redis has it, with the version that its next writer must find. */
-export interface StoredCall {
+/** The sealed parts of a call, with the version to which its head belongs. */
+export interface SealedParts {
   readonly id: string;
-  /** Empty where the call is not there. */
   readonly version: string;
-  /** Versions that it had before. */
-  readonly past: string;
-  readonly n: number;
   readonly head: string;
   /** Empty where it was not asked for: one that is not there has another text. */
   readonly body: string;
   readonly run: string;
-  /** Number of calls that it has made and that have not ended. */
-  readonly made: number;
-  readonly seenMs: number;
 }
 
 /** The head of a call: its rows, and the versions of its other parts, each of which is of one head only. */
-interface SealedHead {
+export interface SealedHead {
   readonly rows: string;
   readonly body: string;
   readonly run: string;
@@ -36,9 +29,17 @@ interface SealedNote extends Pick<NotedCall, "callId" | "tool" | "tenant" | "cod
 }
 
 /** A call whose seals were opened. */
-export interface OpenedCall extends LoadedCall {
-  readonly stored: StoredCall;
+export interface OpenedParts {
   readonly head: SealedHead;
+  readonly parts: PartTexts;
+}
+
+/** The parts of a call that a step has changed; `null` for those that stay. `note`: of its state, empty where others are not told of it. */
+export interface ClosedCall {
+  readonly head: string;
+  readonly body: string | null;
+  readonly run: string | null;
+  readonly note: string;
 }
 
 /**
@@ -55,35 +56,31 @@ export class SealedCalls {
   }
 
   /** Throws a `SealError` where a part is not what was stored there. */
-  open(stored: StoredCall): OpenedCall {
-    const { id, version, n, seenMs } = stored;
-    const head = JSON.parse(this.#open("head", id, version, stored.head)) as SealedHead;
-    const body = stored.body === "" ? null : this.#open("body", id, head.body, stored.body);
-    const run = stored.run === "" ? null : this.#open("run", id, head.run, stored.run);
-    return { id, n, parts: { head: head.rows, body, run }, seenMs, stored, head };
+  open({ id, version, head: sealed, ...long }: SealedParts): OpenedParts {
+    const head = JSON.parse(this.#open("head", id, version, sealed)) as SealedHead;
+    const body = long.body === "" ? null : this.#open("body", id, head.body, long.body);
+    const run = long.run === "" ? null : this.#open("run", id, head.run, long.run);
+    return { head, parts: { head: head.rows, body, run } };
   }
 
   /** A list's entry: a head, without the rest. */
   openHead(id: string, version: string, sealed: string): PartTexts {
-    const { rows } = JSON.parse(this.#open("head", id, version, sealed)) as SealedHead;
-    return { head: rows, body: null, run: null };
+    return this.open({ id, version, head: sealed, body: "", run: "" }).parts;
   }
 
-  /** The indexes of a call as JSON, its sealed parts, empty for those that stay, and a note of its state, if others are told of it. */
-  close({ row, head, body, run }: ChangedCall, version: string, before: SealedHead | undefined): readonly string[] {
+  close({ row, head, body, run }: ChangedCall, version: string, before: SealedHead | undefined): ClosedCall {
     const { id } = row;
     const versions = {
       body: body === null ? (before?.body ?? "") : version,
       run: run === null ? (before?.run ?? "") : version,
     };
     const text = JSON.stringify({ rows: head, ...versions } satisfies SealedHead);
-    return [
-      JSON.stringify(this.#indexOf(row)),
-      this.#close("head", id, version, text),
-      body === null ? "" : this.#close("body", id, version, body),
-      run === null ? "" : this.#close("run", id, version, run),
-      this.#note(row),
-    ];
+    return {
+      head: this.#close("head", id, version, text),
+      body: body && this.#close("body", id, version, body),
+      run: run && this.#close("run", id, version, run),
+      note: this.#note(row),
+    };
   }
 
   openNote(id: string, event: NoteEvent, sealed: string): SealedNote {
@@ -106,25 +103,6 @@ export class SealedCalls {
 
   closeScript(hash: string, text: string): string {
     return this.#close("script", hash, "", text);
-  }
-
-  /** What sets have of a call: it decides nothing. */
-  #indexOf(row: ChangedCall["row"]): object {
-    const { state, tenant, tool, holder, parent, script } = row;
-    const isWaiting = state === "paused" || state === "in_doubt";
-    return {
-      state,
-      tenant: this.digest("tenant", tenant),
-      tool: this.digest("tool", tool),
-      bytes: row.bytes,
-      updated: row.updated_ms,
-      ends: row.ends_ms,
-      ...(isWaiting && row.wake_ms !== null ? { wake: row.wake_ms } : {}),
-      ...(row.approval_ms === null ? {} : { approval: row.approval_ms }),
-      ...(state === "running" && holder !== null ? { holder } : {}),
-      ...(parent === null ? {} : { parent }),
-      ...(script === null ? {} : { script: this.digest("script", script) }),
-    };
   }
 
   #open(part: string, id: string, version: string, sealed: string): string {

@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
-import type { DurableRow } from "../../kernel/store/calls/durable/durable-layout.ts";
-import { codeSql } from "../../kernel/store/calls/durable/outbox-tables.ts";
+import type { DurableRow } from "../durable/durable-layout.ts";
+import { codeSql } from "../durable/outbox-tables.ts";
 
 /** Parts in which a call is kept: what changes together is written together, and a list needs the head alone. */
 export const PARTS = ["head", "body", "run"] as const;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Seal, SealError } from "../../../src/fleet/redis/seal.ts";
+import { Seal, SealError } from "../../../src/kernel/store/seal.ts";
 
 const SECRET = "a secret of a fleet";
 const seal = Seal.of(SECRET);

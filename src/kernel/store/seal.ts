@@ -26,7 +26,7 @@ export class SealError extends Error {
 }
 
 /**
- * Encrypts texts against readers and writers of Redis, with a secret shared by its users: AES-256-GCM, with the place
+ * Encrypts texts against readers and writers of a store, with a secret shared by its users: AES-256-GCM, with the place
  * of the text as associated data, so that a text moved elsewhere is rejected. Without a secret, texts are stored in
  * plain form with a prefix that says so.
  */
@@ -70,7 +70,7 @@ export class Seal {
       .digest("base64url");
   }
 
-  /** Seals a text. `about` is its place: a key of Redis, and a part of it where the key holds several texts. */
+  /** Seals a text. `about` is its place: a key of Redis or a row, and a part of it where that holds several texts. */
   close(text: string, about: string): string {
     if (this.#key === null) return UNSEALED + text;
     const random = randomBytes(RANDOM_BYTES);
@@ -108,6 +108,14 @@ export class Seal {
       throw new SealError("it was changed, is of another place, or was sealed with another secret");
     }
   }
+}
+
+/** Checks the secret of an option, with which texts are sealed. Throws a `RangeError` that does not show it. */
+export function resolveSecret(option: string, secret: unknown): string | undefined {
+  if (secret === undefined) return undefined;
+  if (typeof secret !== "string" || secret.length < SECRET_LEAST || secret.length > SECRET_MOST)
+    throw new RangeError(`${option} has ${SECRET_LEAST} to ${SECRET_MOST} characters`);
+  return secret;
 }
 
 /** Derives a key for each text: with one key for all, random nonces would repeat within days in a busy fleet. */

@@ -1,12 +1,16 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { PARTS } from "../../../src/fleet/durable-calls/call-rows.ts";
-import { PrivateTables, type StepView } from "../../../src/fleet/durable-calls/private-tables.ts";
-import { SealedCalls, type StoredCall } from "../../../src/fleet/durable-calls/sealed-calls.ts";
-import { Seal, SealError } from "../../../src/fleet/redis/seal.ts";
-import { DEFAULT_DURABLE } from "../../../src/kernel/store/calls/durable/durable-call.ts";
-import type { DurableStep } from "../../../src/kernel/store/calls/durable/durable-step.ts";
-import { APPROVAL, stepsOf } from "../../kernel/store/calls/durable/suite.ts";
+import { PARTS } from "../../../../../src/kernel/store/calls/sealed/call-rows.ts";
+import { PrivateTables, type StepView } from "../../../../../src/kernel/store/calls/sealed/private-tables.ts";
+import {
+  type ClosedCall,
+  SealedCalls,
+  type SealedParts,
+} from "../../../../../src/kernel/store/calls/sealed/sealed-calls.ts";
+import { Seal, SealError } from "../../../../../src/kernel/store/seal.ts";
+import { DEFAULT_DURABLE } from "../../../../../src/kernel/store/calls/durable/durable-call.ts";
+import type { DurableStep } from "../../../../../src/kernel/store/calls/durable/durable-step.ts";
+import { APPROVAL, stepsOf } from "../durable/suite.ts";
 
 /* The sealed parts of a call open as they were written, and not at all otherwise. */
 
@@ -15,9 +19,9 @@ const NO_BOOKS = { calls: 0, bytes: 0, ended: 0, endedBytes: 0 };
 const EMPTY: StepView = { calls: [], tenant: "", books: NO_BOOKS, script: null };
 
 /** A call that waits, as it is written in a version of it. */
-async function stored(id: string, version: string): Promise<StoredCall> {
+async function stored(id: string, version: string): Promise<SealedParts> {
   const tables = new PrivateTables(DEFAULT_DURABLE);
-  let sealed: readonly string[] = [];
+  let sealed: Partial<ClosedCall> = {};
   const take = (step: DurableStep) => {
     const { answer, changed } = tables.take(step, EMPTY);
     const [call] = changed;
@@ -26,12 +30,12 @@ async function stored(id: string, version: string): Promise<StoredCall> {
   };
   await stepsOf({ take }).pause(id, [APPROVAL], { journal: '{"asks":[{"capability":"pay"}],"answers":[]}' });
   tables.close();
-  const [, head = "", body = "", run = ""] = sealed;
-  return { id, version, past: "", n: 1, head, body, run, made: 0, seenMs: 0 };
+  const { head = "", body, run } = sealed;
+  return { id, version, head, body: body ?? "", run: run ?? "" };
 }
 
 const CALL = await stored("c_1", "v1");
-const opened = (call: StoredCall): unknown => CALLS.open(call).parts;
+const opened = (call: SealedParts): unknown => CALLS.open(call).parts;
 
 test("a call opens as it was written, with its waits and its journal", () => {
   const { head, body, run } = CALLS.open(CALL).parts;

@@ -1,8 +1,8 @@
 import { DatabaseSync } from "node:sqlite";
-import type { DurableCapacity } from "../../kernel/store/calls/durable/durable-call.ts";
-import type { DurableAnswer, DurableStep } from "../../kernel/store/calls/durable/durable-step.ts";
-import { DURABLE_SQL } from "../../kernel/store/calls/durable/durable-layout.ts";
-import { DurableTables } from "../../kernel/store/calls/durable/durable-tables.ts";
+import type { DurableCapacity } from "../durable/durable-call.ts";
+import type { DurableAnswer, DurableStep } from "../durable/durable-step.ts";
+import { DURABLE_SQL } from "../durable/durable-layout.ts";
+import { DurableTables } from "../durable/durable-tables.ts";
 import { type CallRow, CallRows, type PartTexts } from "./call-rows.ts";
 
 /** A call as it was loaded. */
