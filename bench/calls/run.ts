@@ -55,11 +55,11 @@ interface Measured extends AsyncDisposable {
 const LASTING = { maxAgeMs: 1e15, detailAgeMs: 1e15, maxBytes: 8 * 1024 ** 3, keys: DEFAULT_KEYS };
 const PASSING = { ...LASTING, maxAgeMs: 0, detailAgeMs: 0 };
 
-function openFile(): Measured {
+async function openFile(): Promise<Measured> {
   const folder = mkdtempSync(join(tmpdir(), "glovebox-bench-calls-"));
   const path = join(folder, "calls.sqlite");
-  const [calls, aged] = [LASTING, PASSING].map((room) => new FileCalls({ path, ...room }, () => undefined));
-  if (calls === undefined || aged === undefined) throw new Error("there is no store");
+  const open = (room: typeof LASTING) => FileCalls.open({ path, ...room }, () => undefined);
+  const [calls, aged] = [await open(LASTING), await open(PASSING)];
   return {
     calls,
     aged,
@@ -146,6 +146,6 @@ const [place, ...numbers] = process.argv.slice(2);
 const isRedis = place === "redis";
 const given = (isRedis || place === undefined ? numbers : [place, ...numbers]).map(Number);
 for (const rows of given.length === 0 ? [100_000] : given) {
-  await using store = isRedis ? await openRedis() : openFile();
+  await using store = await (isRedis ? openRedis() : openFile());
   await measure(rows, store);
 }

@@ -174,7 +174,7 @@ export async function configPage(): Promise<string> {
     "An editor checks the file with the schema [config.schema.json](config.schema.json).",
     "## Settings",
     table(["setting", "type", "default", "what it does", "environment variable"], rows),
-    "Environment variables hold numbers and texts as they are, lists with commas or as JSON, objects as JSON. `GLOVEBOX_CONFIG` names the file, `GLOVEBOX_KEY` holds a single administrator's key, `GLOVEBOX_FLEET_SECRET` the fleet's secret.",
+    "Environment variables hold numbers and texts as they are, lists with commas or as JSON, objects as JSON. `GLOVEBOX_CONFIG` names the file, `GLOVEBOX_KEY` holds a single administrator's key, `GLOVEBOX_FLEET_SECRET` the fleet's secret, `GLOVEBOX_CALLS_SECRET` that of `calls.secret`.",
     ...ENTRIES.flatMap(describeEntries),
   ]);
 }

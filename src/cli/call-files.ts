@@ -61,7 +61,7 @@ async function backUp(copy: string, { file }: Pick<StoreOptions, "file">): Promi
   if (!existsSync(file)) throw new CliError(EXIT.USAGE, `there is no file ${file}`);
   if (existsSync(copy)) throw new CliError(EXIT.USAGE, `there is a file ${copy} already: name another one`);
   const { backup, DatabaseSync } = await import("node:sqlite");
-  const { CALLS_LAYOUT } = await import("../kernel/store/calls/call-tables.ts");
+  const { CALLS_LAYOUT, SEALED_ID } = await import("../kernel/store/calls/call-tables.ts");
   const { createFile, requireLayout } = await import("../kernel/store/sqlite/layout.ts");
   const { describeFailure } = await import("../kernel/store/sqlite/failure.ts");
   // A backup that is cut off is not taken for a whole one.
@@ -70,7 +70,9 @@ async function backUp(copy: string, { file }: Pick<StoreOptions, "file">): Promi
     rmSync(part, { force: true });
     createFile(part);
     using database = new DatabaseSync(resolve(file), { readOnly: true });
-    requireLayout(database, CALLS_LAYOUT);
+    // A sealed file is copied as it is, without its secret.
+    const { application_id: id } = database.prepare("PRAGMA application_id").get() ?? {};
+    requireLayout(database, id === SEALED_ID ? { ...CALLS_LAYOUT, applicationId: SEALED_ID } : CALLS_LAYOUT);
     // In one step: between two, what a server writes would begin it anew.
     await backup(database, part, { rate: PAGES_MOST });
     const { quick_check: state } = checked(new DatabaseSync(part));
@@ -93,7 +95,7 @@ function checked(database: DatabaseSync): Readonly<Record<string, unknown>> {
 
 function withStore(command: Command): Command {
   return command
-    .option("--file <path>", "the store of calls", DEFAULT_FILE)
+    .option("--file <path>", "the store of calls (its secret: GLOVEBOX_CALLS_SECRET)", DEFAULT_FILE)
     .option("--redis <url>", "the fleet's Redis, in place of a file (fleet secret: GLOVEBOX_FLEET_SECRET)")
     .option("--fleet <name>", "name of the fleet in this Redis", FLEET_DEFAULT);
 }
@@ -113,11 +115,15 @@ async function* rowsOfFile(file: string): AsyncGenerator<readonly StoredRow[]> {
   const { CallReader, CALLS_LAYOUT } = await import("../kernel/store/calls/call-tables.ts");
   const { requireLayout } = await import("../kernel/store/sqlite/layout.ts");
   const { describeFailure } = await import("../kernel/store/sqlite/failure.ts");
+  const secret = fileSecret();
+  const sealing =
+    secret === null ? null : (await import("../kernel/store/calls/sealed/file-sealing.ts")).FileSealing.of(secret);
   try {
     // It only reads: a file that is damaged stays as it is.
     using database = new DatabaseSync(resolve(file), { readOnly: true });
-    requireLayout(database, CALLS_LAYOUT);
-    const reader = new CallReader(database);
+    requireLayout(database, sealing?.layout ?? CALLS_LAYOUT);
+    sealing?.checkMark(database);
+    const reader = new CallReader(database, sealing?.kept);
     for (let seq = 0; ;) {
       const found = reader.rowsAfter(seq, BATCH);
       if (found.length === 0) return;
@@ -201,7 +207,23 @@ async function eachLine(
 
 async function openFile(file: string): Promise<CallBackend> {
   const { FileCalls } = await import("../kernel/store/calls/thread/file-calls.ts");
-  return new FileCalls({ path: resolve(file), ...FOREVER }, (reason) => say(`the store was ${reason}, and begun anew`));
+  const secret = fileSecret();
+  const settings = { path: resolve(file), ...(secret === null ? {} : { secret }), ...FOREVER };
+  return FileCalls.open(settings, (reason) => say(`the store was ${reason}, and begun anew`));
+}
+
+/** Secret of a file of calls, by either of its variables; `null` for one in plain text. */
+function fileSecret(): string | null {
+  for (const name of ["GLOVEBOX_CALLS_SECRET", "GLOVEBOX_CALLS__SECRET"]) {
+    const text = process.env[name];
+    if (text === undefined || text === "") continue;
+    try {
+      return resolveSecret(name, text) ?? null;
+    } catch (error) {
+      throw new CliError(EXIT.USAGE, error instanceof Error ? error.message : `${name} is invalid`);
+    }
+  }
+  return null;
 }
 
 async function openFleet(url: string, fleet: string): Promise<RedisKeptCalls> {

@@ -86,11 +86,16 @@ async function openFile(file: string, { tools, config }: PlaceOptions): Promise<
   if (!existsSync(file)) throw new CliError(EXIT.USAGE, `there is no file ${file}`);
   const values = await readConfig(config);
   const { calls: kept, ...others } = values;
-  const { keep } = kept ?? {};
+  const { keep, url, secret } = kept ?? {};
   const engine = await openEngine({ tools }, others, {
     workers: 1,
     executor: { kind: "process", spare: false },
-    calls: { path: file, ...(keep === undefined || keep === "nothing" ? {} : { keep }) },
+    calls: {
+      path: file,
+      ...(keep === undefined || keep === "nothing" ? {} : { keep }),
+      // That of Redis is not the file's.
+      ...(secret === undefined || url !== undefined ? {} : { secret }),
+    },
   });
   const { durable } = engine.calls;
   const there = async <Call>(work: Promise<Call | undefined>): Promise<Call> => {

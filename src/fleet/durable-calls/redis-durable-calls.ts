@@ -15,7 +15,7 @@ import { DURABLE_SCRIPTS, LOOKED_MAX } from "./durable-scripts.ts";
 import { type LoadedCall, PrivateTables, type StepOutcome } from "../../kernel/store/calls/sealed/private-tables.ts";
 import { RedisNotes } from "./redis-notes.ts";
 import { RedisSnippets } from "./redis-snippets.ts";
-import { SealedCalls } from "../../kernel/store/calls/sealed/sealed-calls.ts";
+import { headOnly, SealedCalls } from "../../kernel/store/calls/sealed/sealed-calls.ts";
 import { charsOf, inTimeOfStore, LoadedFamily, loadArgs, TooLongError } from "./step-family.ts";
 import { putArgs } from "./stored-call.ts";
 
@@ -266,7 +266,7 @@ export class RedisDurableCalls {
       for (const [id, n, version, head] of heads) {
         room -= head.length;
         try {
-          found.set(id, { id, n, parts: this.#calls.openHead(id, version, head), seenMs: 0 });
+          found.set(id, { id, n, parts: headOnly(this.#calls.openHead(id, version, head)), seenMs: 0 });
         } catch (error) {
           sealed = storeErrorOf(error);
         }

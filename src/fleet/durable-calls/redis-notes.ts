@@ -5,7 +5,7 @@ import type { CallNote, DurableAnswer, DurableStep, NoteEvent } from "../../kern
 import { SealError } from "../../kernel/store/seal.ts";
 import { ForeignRowsError } from "../../kernel/store/calls/sealed/call-rows.ts";
 import type { PrivateTables } from "../../kernel/store/calls/sealed/private-tables.ts";
-import type { SealedCalls } from "../../kernel/store/calls/sealed/sealed-calls.ts";
+import { headOnly, type SealedCalls } from "../../kernel/store/calls/sealed/sealed-calls.ts";
 
 /** Notes that this process has taken and not told. */
 const TAKEN_MAX = 1_000;
@@ -95,7 +95,7 @@ export class RedisNotes {
   }
 
   #callOf(id: string, version: string, head: string): KeptCall | null {
-    const calls = [{ id, n: 1, parts: this.#calls.openHead(id, version, head), seenMs: 0 }];
+    const calls = [{ id, n: 1, parts: headOnly(this.#calls.openHead(id, version, head)), seenMs: 0 }];
     const answer = this.#tables.read({ kind: "get", id, tenant: null }, calls);
     return answer.kind === "call" ? answer.call : null;
   }

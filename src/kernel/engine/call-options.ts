@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { count, countWithin } from "../base/limits.ts";
+import { resolveSecret } from "../store/seal.ts";
 import { IN_MEMORY } from "../store/sqlite/layout.ts";
 import { type Keep, KEEPS } from "../store/calls/call-record.ts";
 import type { CallRoom } from "../store/calls/call-tables.ts";
@@ -13,7 +14,7 @@ import type { RedactValue } from "./call/redact-detail.ts";
 export interface CallOptions {
   /**
    * Path of a file that is created on first use and may be shared by engines of one machine; `:memory:` for none. It has
-   * values in plain text. Default `calls.sqlite` in `stateDir`.
+   * values in plain text unless there is a `secret`. Default `calls.sqlite` in `stateDir`.
    */
   readonly path?: string;
   /**
@@ -23,7 +24,11 @@ export interface CallOptions {
   readonly url?: string;
   /** Name of the fleet: engines with the same name and Redis share calls. Default `default`. */
   readonly fleet?: string;
-  /** Key that seals calls before they go to Redis: at least 16 characters, the same for all engines of the fleet. */
+  /**
+   * Secret that seals what the file, or Redis, has of calls: 16 to 4,096 characters, the same for all engines that share it. Redis
+   * needs one. A file is sealed from its beginning: one with plain calls is not opened with a secret, and a sealed one not
+   * without it, or with another. Default none.
+   */
   readonly secret?: string;
   /**
    * `summaries`: ids, tool, tenant, times and outcome of each call. `failures`: also arguments, output, error and log lines
@@ -67,7 +72,7 @@ export interface CallOptions {
 export interface ResolvedCallOptions {
   readonly keep: Keep;
   readonly redact: RedactValue | undefined;
-  readonly place: { readonly path: string } | PluginStore<CallStoreFactory>;
+  readonly place: { readonly path: string; readonly secret?: string } | PluginStore<CallStoreFactory>;
   readonly room: CallRoom;
   readonly resume: boolean;
   readonly waiting: WaitingOptions;
@@ -137,11 +142,12 @@ function resolvePlace(
   { path, url, fleet, secret }: CallOptions,
   stateDir: string,
   factory: CallStoreFactory | undefined,
-): { readonly path: string } | PluginStore<CallStoreFactory> {
+): ResolvedCallOptions["place"] {
   if (url === undefined) {
-    if (fleet !== undefined || secret !== undefined)
-      throw new TypeError("calls.fleet and calls.secret require calls.url");
-    return { path: resolveFile(path ?? join(stateDir, "calls.sqlite")) };
+    if (fleet !== undefined) throw new TypeError("calls.fleet requires calls.url");
+    const sealing = resolveSecret("calls.secret", secret);
+    const file = resolveFile(path ?? join(stateDir, "calls.sqlite"));
+    return { path: file, ...(sealing === undefined ? {} : { secret: sealing }) };
   }
   if (path !== undefined) throw new TypeError("calls takes a path or a url, not both");
   return pluginStore("calls", factory, { url, fleet, secret });

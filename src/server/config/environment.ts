@@ -5,9 +5,13 @@ import { nearest, readText, type Setting, settingAt, SETTINGS } from "./names.ts
 
 /** Variables that are not settings: the configuration's path, and a single administrator's key. */
 const OTHERS: readonly string[] = ["GLOVEBOX_CONFIG", "GLOVEBOX_KEY"];
-const FLEET_SECRET = "GLOVEBOX_FLEET_SECRET";
-/** All settings with their variables; servers and worker machines share one variable for the fleet's secret. */
-const VARIABLES: readonly Setting[] = [...SETTINGS, { ...settingAt("executor/secret"), variable: FLEET_SECRET }];
+/** Variables that commands without a configuration read as well: those of worker machines, and of files of calls. */
+const SECRETS: readonly Setting[] = [
+  { ...settingAt("executor/secret"), variable: "GLOVEBOX_FLEET_SECRET" },
+  { ...settingAt("calls/secret"), variable: "GLOVEBOX_CALLS_SECRET" },
+];
+/** All settings with their variables. */
+const VARIABLES: readonly Setting[] = [...SETTINGS, ...SECRETS];
 /** Variables that Kubernetes sets in pods for a service named `glovebox`; their names resemble settings. */
 const SERVICE_LINK = /^GLOVEBOX_(?:SERVICE_(?:HOST|PORT\w*)|PORT_\d+_(?:TCP|UDP)\w*)$/;
 

@@ -275,7 +275,7 @@ export const CONFIG_SCHEMA: Part = section({
     path: { description: "file of kept calls", ...PATH },
     url: { description: "Redis that has kept calls, shared by several machines", ...PATH },
     fleet: { description: "name shared by the engines that share kept calls", ...PATH },
-    secret: { description: "secret that seals kept calls in Redis", ...SEALED_WITH },
+    secret: { description: "secret that seals kept calls, in their file or in Redis", ...SEALED_WITH },
     keep: { description: "parts of ended calls that are kept", enum: KEEPS },
     maxAgeMs: COUNT,
     detailAgeMs: COUNT,

@@ -26,6 +26,7 @@ test.each([
   ["calls.fleet:", { calls: { url: "redis://host", secret: "sixteen letters.", fleet: "a:b" } }],
   ["calls.fleet", { calls: { path: "calls.sqlite", fleet: "a" } }],
   ["calls.secret", { calls: { url: "redis://host", secret: "fifteen letters" } }],
+  ["calls.secret", { calls: { path: "calls.sqlite", secret: "fifteen letters" } }],
   ["idempotency.secret", { idempotency: { url: "redis://host", secret: "fifteen letters" } }],
   ["queue.max", { queue: { max: 5 } }],
   ["secrets", { secrets: null }],

@@ -16,12 +16,17 @@ import {
   summaryOf,
 } from "./call-record.ts";
 import type { StoredRow } from "./call-lines.ts";
+import type { WrittenDetail } from "./call-redaction.ts";
+import { SealError } from "../seal.ts";
+import type { KeptSeal } from "./sealed/kept-seal.ts";
 import { DURABLE_SQL, FROM_5_SQL } from "./durable/durable-layout.ts";
 import { EARLIER_LEDGER, LEDGER_SQL, TAKEN_LEDGER } from "./ledger-tables.ts";
 import type { DurableCapacity } from "./durable/durable-call.ts";
 
 /** Calls that one list looks at: less than 20 ms. */
 const SCANNED_MAX = 10_000;
+/** Sealed calls that one list opens: some 50 ms. */
+const OPENED_MAX = 4_000;
 /** Calls, and again details, that one piece of sweeping removes. */
 const SWEPT_MAX = 256;
 /** Share of `maxBytes` from which the oldest calls are removed. */
@@ -72,6 +77,10 @@ const CALLS_SQL = `
 
 /** "GbCa" in ASCII. */
 const CALLS_ID = 0x47_62_43_61;
+/** "GbCs": the same, sealed with a secret. */
+export const SEALED_ID = 0x47_62_43_73;
+const SEALED =
+  "its calls are sealed: set the calls.secret (GLOVEBOX_CALLS_SECRET) with which it was made, or name another file as calls.path";
 /** Calls, and the ledger of those with an idempotency key. */
 export const CALLS_LAYOUT: DatabaseLayout = {
   applicationId: CALLS_ID,
@@ -83,6 +92,7 @@ export const CALLS_LAYOUT: DatabaseLayout = {
     { applicationId: CALLS_ID, version: 2, sql: `DROP INDEX call_failed; ${FAILED_SQL} ${LEDGER_SQL} ${DURABLE_SQL}` },
     { ...EARLIER_LEDGER, sql: EARLIER_LEDGER.sql + CALLS_SQL + DURABLE_SQL },
     TAKEN_LEDGER,
+    { applicationId: SEALED_ID, version: 6, sql: "", refusal: SEALED },
   ],
 };
 
@@ -105,6 +115,7 @@ const BEGIN_AT = 10;
 export class CallWriter {
   readonly #transaction: SqliteTransaction;
   readonly #room: CallRoom;
+  readonly #seal: KeptSeal | null;
   readonly #insert: StatementSync;
   readonly #insertDetail: StatementSync;
   readonly #pages: StatementSync;
@@ -112,9 +123,10 @@ export class CallWriter {
   readonly #forgetDetails: StatementSync;
   readonly #forgetOrphans: StatementSync;
 
-  constructor(database: DatabaseSync, room: CallRoom) {
+  constructor(database: DatabaseSync, room: CallRoom, seal: KeptSeal | null = null) {
     this.#transaction = new SqliteTransaction(database);
     this.#room = room;
+    this.#seal = seal;
     const places = COLUMNS.replaceAll(/\w+/g, "?");
     this.#insert = database.prepare(`INSERT INTO call (${COLUMNS}) VALUES (${places})`);
     this.#insertDetail = database.prepare("INSERT INTO detail (call, begin_ms, json, run) VALUES (?, ?, ?, ?)");
@@ -141,7 +153,8 @@ export class CallWriter {
   /** Adds calls, all or none. */
   add(rows: readonly StoredRow[]): void {
     this.#transaction.run(() => {
-      for (const [cells, detail] of rows) {
+      for (const row of rows) {
+        const [cells, detail] = this.#seal?.close(row) ?? row;
         const { lastInsertRowid } = this.#insert.run(...cells);
         if (detail === null) continue;
         this.#insertDetail.run(lastInsertRowid, cells[BEGIN_AT], detail.json, detail.run);
@@ -171,47 +184,39 @@ export class CallWriter {
 }
 
 type Value = string | number | null;
+type Scanned = readonly [seq: number, beginMs: number, isFound: number];
 
 /** Reads the tables of calls. */
 export class CallReader {
   readonly #database: DatabaseSync;
-  readonly #summary: StatementSync;
+  readonly #seal: KeptSeal | null;
+  readonly #cells: StatementSync;
   readonly #detail: StatementSync;
 
-  constructor(database: DatabaseSync) {
+  constructor(database: DatabaseSync, seal: KeptSeal | null = null) {
     this.#database = database;
-    this.#summary = database.prepare(`SELECT ${COLUMNS} FROM call WHERE seq = ?`);
-    this.#summary.setReturnArrays(true);
+    this.#seal = seal;
+    this.#cells = database.prepare(`SELECT ${COLUMNS} FROM call WHERE seq = ?`);
+    this.#cells.setReturnArrays(true);
     this.#detail = database.prepare("SELECT json, run FROM detail WHERE call = ?");
   }
 
   list(query: CallQuery): CallPage {
-    const { sql, values } = scanOf(query);
-    const statement = this.#database.prepare(sql);
-    statement.setReturnArrays(true);
-    const found: number[] = [];
-    for (const row of statement.iterate(...values) as Iterable<unknown>) {
-      const [seq, beginMs, isFound] = row as readonly [number, number, number];
-      if (isFound === 1) found.push(seq);
-      if (isFound === 1 && found.length < query.limit) continue;
-      return { calls: found.flatMap((each) => this.#read(each)), cursor: cursorAfter([beginMs, seq]) };
-    }
-    return { calls: found.flatMap((each) => this.#read(each)), cursor: null };
+    return this.#seal === null ? this.#list(query) : this.#listSealed(query, this.#seal);
   }
 
   /** The newest call with an id; `undefined` if no call has it. */
   get(id: string, tenant: string | null): StoredCall | undefined {
-    const [seq, summary] = this.#find(id, tenant) ?? [];
-    return summary && { format: CALL_FORMAT, ...summary, detail: this.detail(seq) };
+    const [seq, cells] = this.#find(id, tenant) ?? [];
+    return cells && { format: CALL_FORMAT, ...summaryOf(cells), detail: this.detail(seq) };
   }
 
   /** What the newest call with an id has for a replay; `undefined` if no call has it. */
   run(id: string, tenant: string | null): KeptRun | undefined {
-    const [seq = 0, summary] = this.#find(id, tenant) ?? [];
-    if (summary === undefined) return undefined;
-    const { json = null, run = null } = this.#detail.get(seq) ?? {};
-    const detail = typeof json === "string" ? { json, run: run as string | null } : null;
-    return keptRunOf(summary, [summary.beginMs, seq], detail);
+    const [seq = 0, cells] = this.#find(id, tenant) ?? [];
+    if (cells === undefined) return undefined;
+    const summary = summaryOf(cells);
+    return keptRunOf(summary, [summary.beginMs, seq], this.#detailOf(seq));
   }
 
   /** Calls in the order in which they were kept, after a number. */
@@ -220,30 +225,85 @@ export class CallReader {
       LEFT JOIN (SELECT call, json, run FROM detail) ON call = seq ORDER BY seq`;
     const statement = this.#database.prepare(sql);
     statement.setReturnArrays(true);
-    return (statement.all(seq, limit) as unknown as readonly Value[][]).map(([at, json, run, ...cells]) => [
-      Number(at),
-      [cells as unknown as CallCells, typeof json === "string" ? { json, run: run as string | null } : null],
-    ]);
-  }
-
-  #find(id: string, tenant: string | null): readonly [seq: number, summary: CallSummary] | undefined {
-    const sql = `SELECT max(seq) AS seq FROM call WHERE id = ?${tenant === null ? "" : " AND tenant = ?"}`;
-    const seq = this.#database.prepare(sql).get(...(tenant === null ? [id] : [id, tenant]))?.["seq"];
-    if (typeof seq !== "number") return undefined;
-    const [summary] = this.#read(seq);
-    return summary && [seq, summary];
-  }
-
-  #read(seq: number): readonly CallSummary[] {
-    const row = this.#summary.get(seq);
-    return row === undefined ? [] : [summaryOf(row as unknown as CallCells)];
+    return (statement.all(seq, limit) as unknown as readonly Value[][]).map(([at, json, run, ...row]) => {
+      const cells = row as unknown as CallCells;
+      const detail = typeof json === "string" ? { json, run: run as string | null } : null;
+      if (this.#seal === null) return [Number(at), [cells, detail]];
+      return [Number(at), [this.#seal.open(cells), detail && this.#seal.openDetail(cells, detail)]];
+    });
   }
 
   detail(seq = 0): CallDetail | null {
-    const json = this.#detail.get(seq)?.["json"];
-    // A damaged file may have any text there, which then is no detail.
-    return typeof json === "string" ? (parseWithDigits(json) as CallDetail) : null;
+    const found = this.#detailOf(seq);
+    return found && (parseWithDigits(found.json) as CallDetail);
   }
+
+  #list(query: CallQuery): CallPage {
+    const found: CallSummary[] = [];
+    for (const [seq, beginMs, isFound] of this.#scan(query)) {
+      if (isFound === 1) found.push(...this.#cellsOf(seq).map(summaryOf));
+      if (isFound === 1 && found.length < query.limit) continue;
+      return { calls: found, cursor: cursorAfter([beginMs, seq]) };
+    }
+    return { calls: found, cursor: null };
+  }
+
+  /** Others are shown without those that were changed. */
+  #listSealed(query: CallQuery, seal: KeptSeal): CallPage {
+    const found: CallSummary[] = [];
+    let opened = 0;
+    let error: unknown = null;
+    for (const [seq, beginMs, isFound] of this.#scan(seal.queryOf(query))) {
+      try {
+        if (isFound === 1) found.push(...this.#cellsOf(seq).map(summaryOf).filter((one) => hasWords(one, query)));
+      } catch (one) {
+        if (!(one instanceof SealError)) throw one;
+        error = one;
+      }
+      if (isFound === 1 && found.length < query.limit && ++opened < OPENED_MAX) continue;
+      return { calls: found, cursor: cursorAfter([beginMs, seq]) };
+    }
+    if (found.length === 0 && error !== null) throw error;
+    return { calls: found, cursor: null };
+  }
+
+  #scan(query: CallQuery): Iterable<Scanned> {
+    const { sql, values } = scanOf(query, this.#seal !== null);
+    const statement = this.#database.prepare(sql);
+    statement.setReturnArrays(true);
+    return statement.iterate(...values) as Iterable<unknown> as Iterable<Scanned>;
+  }
+
+  #find(id: string, tenant: string | null): readonly [seq: number, cells: CallCells] | undefined {
+    const sql = `SELECT max(seq) AS seq FROM call WHERE id = ?${tenant === null ? "" : " AND tenant = ?"}`;
+    const names = this.#seal?.namesOf(id, tenant) ?? (tenant === null ? [id] : [id, tenant]);
+    const seq = this.#database.prepare(sql).get(...names)?.["seq"];
+    if (typeof seq !== "number") return undefined;
+    const [cells] = this.#cellsOf(seq);
+    return cells && [seq, cells];
+  }
+
+  #cellsOf(seq: number): readonly CallCells[] {
+    const row = this.#cells.get(seq) as unknown as CallCells | undefined;
+    return row === undefined ? [] : [this.#seal?.open(row) ?? row];
+  }
+
+  #detailOf(seq: number): WrittenDetail | null {
+    const { json, run } = this.#detail.get(seq) ?? {};
+    // A damaged file may have any text there, which then is no detail.
+    if (typeof json !== "string") return null;
+    const detail = { json, run: run as string | null };
+    const row = this.#seal === null ? undefined : (this.#cells.get(seq) as unknown as CallCells | undefined);
+    return row === undefined ? detail : (this.#seal?.openDetail(row, detail) ?? null);
+  }
+}
+
+/** What a list of sealed calls looks for in those that it has opened. */
+function hasWords({ tool, error }: CallSummary, { text, tools }: CallQuery): boolean {
+  const isAmong = (name: string): boolean =>
+    name === tool || (name.endsWith("*") && tool.startsWith(name.slice(0, -1)));
+  if (text !== null && error?.toLowerCase().includes(text.toLowerCase()) !== true) return false;
+  return tools === null || tools.some(isAmong);
 }
 
 /**
@@ -251,7 +311,7 @@ export class CallReader {
  * that it has looked at, if there may be more. SQLite does not go on behind the last call that is taken. One index
  * narrows the search: that of failures, which are few, else that of the calling call, of the tenant or of the tool.
  */
-function scanOf(query: CallQuery): { readonly sql: string; readonly values: readonly Value[] } {
+function scanOf(query: CallQuery, isSealed: boolean): { readonly sql: string; readonly values: readonly Value[] } {
   const { tool, tenant, parent, code, sinceMs, untilMs, text, tools, after } = query;
   const isOfFailures = text !== null || (code !== null && code !== "ok");
   const [index, narrowed, named]: readonly [string, string, readonly Value[]] = isOfFailures
@@ -268,8 +328,8 @@ function scanOf(query: CallQuery): { readonly sql: string; readonly values: read
   if (tenant !== null) fits.push(["tenant", "tenant = ?", tenant]);
   if (parent !== null) fits.push(["parent", "parent = ?", parent]);
   if (code !== null) fits.push(["code", "code = ?", code]);
-  if (text !== null) fits.push(["error", "instr(lower(error), lower(?)) > 0", text]);
-  if (tools !== null) fits.push(["tool", AMONG, JSON.stringify(tools)]);
+  if (text !== null && !isSealed) fits.push(["error", "instr(lower(error), lower(?)) > 0", text]);
+  if (tools !== null && !isSealed) fits.push(["tool", AMONG, JSON.stringify(tools)]);
   const isAfter = after === null ? "" : "AND (begin_ms, seq) < (?, ?)";
   const scan = (columns: ReadonlySet<string>) => `SELECT ${[...columns].join(", ")}
     FROM call INDEXED BY ${index} WHERE ${narrowed} AND begin_ms BETWEEN ? AND ? ${isAfter}

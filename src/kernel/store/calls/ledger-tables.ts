@@ -109,7 +109,6 @@ interface CallRow {
 
 /** The calls of a database. Each has one holder, and only the holder may record its result. */
 export class LedgerTables {
-  readonly #database: DatabaseSync;
   readonly #room: LedgerCapacity;
   readonly #isDoubted: (nowMs: number) => boolean;
   readonly #transaction: SqliteTransaction;
@@ -132,7 +131,6 @@ export class LedgerTables {
   /** `isDoubted`: whether a key that is not there may have been used, as the file before this one was damaged. */
   constructor(database: DatabaseSync, room: LedgerCapacity, isDoubted: (nowMs: number) => boolean = () => false) {
     const prepare = (sql: string) => database.prepare(sql);
-    this.#database = database;
     this.#room = room;
     this.#isDoubted = isDoubted;
     this.#transaction = new SqliteTransaction(database);
@@ -173,14 +171,9 @@ export class LedgerTables {
     const known = steps.map((step) => (step.kind === "claim" ? this.#look(step.call, step.holder, nowMs) : null));
     if (!known.includes(null)) return known;
     const isDurable = steps.some((step) => (step.kind === "claim" || step.kind === "settle") && !step.call.mayRepeat);
-    if (!isDurable) return this.#transaction.run(() => steps.map((step) => this.#take(step, nowMs)));
+    const work = (): readonly LedgerAnswer[] => steps.map((step) => this.#take(step, nowMs));
     // A loss of power must not forget what has had effects. It is told once it is on the disk.
-    this.#database.exec("PRAGMA synchronous = FULL");
-    try {
-      return this.#transaction.run(() => steps.map((step) => this.#take(step, nowMs)));
-    } finally {
-      this.#database.exec("PRAGMA synchronous = NORMAL");
-    }
+    return isDurable ? this.#transaction.runLasting(work) : this.#transaction.run(work);
   }
 
   #take(step: LedgerStep, nowMs: number): LedgerAnswer {

@@ -1,4 +1,5 @@
 import { StoreError } from "../../base/errors.ts";
+import { SealError } from "../seal.ts";
 import { ForeignStoreError } from "./layout.ts";
 
 /** Primary result codes of SQLite: the lowest byte of an extended code. */
@@ -54,6 +55,7 @@ export function describeFailure(error: unknown): StoreError {
 
 function wordsOf(error: unknown): string {
   if (error instanceof ForeignStoreError) return `cannot be used: ${error.message}`;
+  if (error instanceof SealError) return "has something that another program has changed, or that is missing in part";
   // Values are written as JSON, so another text was not written by this engine.
   if (error instanceof SyntaxError) return BROKEN;
   const code = codeOf(error);

@@ -109,7 +109,8 @@ export function layOut(database: DatabaseSync, maxBytes: number, layout: Databas
 /** Checks a database that is only read. Throws a `ForeignStoreError` where it is not of this layout. */
 export function requireLayout(database: DatabaseSync, layout: DatabaseLayout): void {
   database.exec("PRAGMA trusted_schema = OFF");
-  const sql = sqlFor(database, { ...layout, earlier: [] });
+  const refused = layout.earlier?.filter(({ refusal }) => refusal !== undefined);
+  const sql = sqlFor(database, { ...layout, earlier: refused ?? [] });
   if (sql !== null) throw new ForeignStoreError("it is empty");
 }
 

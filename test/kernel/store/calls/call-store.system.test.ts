@@ -42,6 +42,10 @@ describe("the store of calls in a file", () => {
   });
 });
 
+describe("the store of calls in a sealed file", () => {
+  describeCallStore(() => ({ path: join(scratchFolder(), "calls.sqlite"), secret: "a secret of the file" }));
+});
+
 describe("a file that cannot be used", () => {
   test("is tried again until it can, and what fits the queue is not lost", async () => {
     const folder = scratchFolder();

@@ -21,7 +21,7 @@ export function scratchFolder(): string {
 }
 
 /** Where a store is. */
-export type StorePlace = (Pick<FileSettings, "path"> & Partial<Pick<FileSettings, "keys">>) | CallsAddress;
+export type StorePlace = (Pick<FileSettings, "path" | "secret"> & Partial<Pick<FileSettings, "keys">>) | CallsAddress;
 
 export interface OpenStore {
   readonly store: CallStore;

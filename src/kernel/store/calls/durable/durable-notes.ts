@@ -1,4 +1,4 @@
-import type { DurableCall } from "./durable-call.ts";
+import type { DurableCall, KeptCall } from "./durable-call.ts";
 import type { CallNote, DurableAnswer, DurableStep, NotedCall, NoteEvent, NoteTarget } from "./durable-step.ts";
 import type { DurableRows } from "./durable-rows.ts";
 import { TARGET_LOST_MS } from "./outbox-tables.ts";
@@ -12,7 +12,7 @@ const LOOKED_MAX = 64;
 
 type NoteStep = Extract<DurableStep, { readonly kind: "notes" | "told" }>;
 
-interface NoteRow {
+export interface NoteRow {
   readonly n: number;
   readonly target: string;
   readonly event: NoteEvent;
@@ -27,12 +27,20 @@ interface NoteRow {
   readonly tries: number;
 }
 
+/** What a note says of its call, as that may be gone, and the call as it is now; `null` where nobody can read it. */
+export type ReadNote = (row: NoteRow) => ReadableNote | null;
+interface ReadableNote extends Pick<NotedCall, "callId" | "tool" | "tenant" | "code"> {
+  readonly call: KeptCall | null;
+}
+
 /** Notes of calls for those who are told, in the tables of `outbox-tables.ts`. */
 export class DurableNotes {
   readonly #rows: DurableRows;
+  readonly #read: ReadNote;
 
-  constructor(rows: DurableRows) {
+  constructor(rows: DurableRows, read: ReadNote = readerOf(rows)) {
     this.#rows = rows;
+    this.#read = read;
   }
 
   take(step: NoteStep): DurableAnswer {
@@ -85,9 +93,11 @@ export class DurableNotes {
 
   /** `null` where there is nothing to tell: nobody waits for a person any more. */
   #noteOf(row: NoteRow): CallNote | null {
-    const { n, target, event, leg, id, call_id: callId, tool, tenant, code, made_ms: madeMs, tries } = row;
-    const found = this.#rows.find(id, null);
-    const told = tellsOf(event, found === undefined ? null : this.#rows.callOf(found, false));
+    const { n, target, event, leg, id, made_ms: madeMs, tries } = row;
+    const read = this.#read(row);
+    if (read === null) return null;
+    const { call, ...named } = read;
+    const told = tellsOf(event, call);
     if (told === null) return null;
     return {
       n,
@@ -97,7 +107,7 @@ export class DurableNotes {
       madeMs,
       dueMs: row.due_ms,
       tries: tries + 1,
-      call: { id, callId, tool, tenant, code, ...told },
+      call: { id, ...named, ...told },
     };
   }
 
@@ -122,6 +132,13 @@ export class DurableNotes {
     }
     return sum;
   }
+}
+
+function readerOf(rows: DurableRows): ReadNote {
+  return ({ id, call_id: callId, tool, tenant, code }) => {
+    const found = rows.find(id, null);
+    return { callId, tool, tenant, code, call: found === undefined ? null : rows.callOf(found, false) };
+  };
 }
 
 /** The part of a note that is read from the call as it is now; `null` for a note that is needless, as nobody waits for a person any more. */

@@ -13,6 +13,8 @@ import { COLUMNS, type DurableRow } from "./durable-layout.ts";
 import { DurableWaits } from "./durable-waits.ts";
 
 const TENANTS_MAX = 256;
+/** Ended calls that one sweep removes. */
+const SWEPT_MAX = 100;
 /** Calls that are due and of which one look takes some, each tenant's in turn. */
 const DUE_MAX = 20_000;
 /** With `INDEXED BY`, as SQLite would read all that waits to find the few that are due. */
@@ -108,7 +110,19 @@ export class DurableRows {
     };
   }
 
-  list({ states, tenant, tool, limit, cursor }: DurableQuery): DurableAnswer {
+  list(query: DurableQuery): DurableAnswer {
+    const rows = [...this.found(query, COLUMNS)] as unknown as readonly DurableRow[];
+    let bytes = 0;
+    const after = rows.findIndex(({ n }) => (bytes += this.waits.bytes(n)) > PAGE_BYTES);
+    // One call at least, however long.
+    const shown = after === -1 ? rows : rows.slice(0, Math.max(1, after));
+    const last = shown.length === query.limit || shown.length < rows.length ? shown.at(-1) : undefined;
+    const calls = shown.map((row): DurableCall => ({ ...this.callOf(row, false), result: null }));
+    return { kind: "page", page: { calls, cursor: last === undefined ? null : `${last.n}` } };
+  }
+
+  /** Columns of the calls of a list, read one by one. */
+  found({ states, tenant, tool, limit, cursor }: DurableQuery, columns: string): Iterable<unknown> {
     const before = cursor !== null && CURSOR.test(cursor) ? Number(cursor) : Number.MAX_SAFE_INTEGER;
     const wanted = [
       ...(tenant === null ? [] : [["tenant = ?", tenant] as const]),
@@ -116,19 +130,12 @@ export class DurableRows {
     ];
     const where = ["n < ?", ...wanted.map(([sql]) => sql)].join(" AND ");
     const values = [before, ...wanted.map(([, value]) => value)];
-    const select = `SELECT ${COLUMNS} FROM durable WHERE ${where}`;
+    const select = `SELECT ${columns} FROM durable WHERE ${where}`;
     // Each state has its own place in an index: they are merged, and no call is sorted.
     const merged = states ?? (tenant === null ? null : CALL_STATES);
     const selects = merged === null ? select : merged.map(() => `${select} AND state = ?`).join(" UNION ALL ");
     const all = merged === null ? values : merged.flatMap((state) => [...values, state]);
-    const rows = this.sql(`${selects} ORDER BY n DESC LIMIT ?`).all(...all, limit) as unknown as readonly DurableRow[];
-    let bytes = 0;
-    const after = rows.findIndex(({ n }) => (bytes += this.waits.bytes(n)) > PAGE_BYTES);
-    // One call at least, however long.
-    const shown = after === -1 ? rows : rows.slice(0, Math.max(1, after));
-    const last = shown.length === limit || shown.length < rows.length ? shown.at(-1) : undefined;
-    const calls = shown.map((row): DurableCall => ({ ...this.callOf(row, false), result: null }));
-    return { kind: "page", page: { calls, cursor: last === undefined ? null : `${last.n}` } };
+    return this.sql(`${selects} ORDER BY n DESC LIMIT ?`).iterate(...all, limit);
   }
 
   /** When the clock next settles something, or a process that runs calls may be lost; `null` for never. */
@@ -176,8 +183,16 @@ export class DurableRows {
     return now.bytes > tenantBytes ? `calls of the tenant that wait have ${tenantBytes} bytes already` : null;
   }
 
+  /** Removes some ended calls that were kept long enough; returns whether there may be more. */
+  sweep(nowMs: number): boolean {
+    const old = "SELECT n FROM durable INDEXED BY durable_ended WHERE state = 'ended' AND ends_ms <= ? LIMIT ?";
+    const { changes } = this.sql(`DELETE FROM durable WHERE n IN (${old})`).run(nowMs, SWEPT_MAX);
+    this.sql("DELETE FROM durable_holder WHERE seen_ms < ?").run(nowMs - HOLDER_LOST_MS * 100);
+    return changes === SWEPT_MAX;
+  }
+
   /** Ended calls of a tenant beyond its room go, those that ended first. The one that ends now stays. */
-  makeRoom({ n, tenant }: DurableRow): void {
+  makeRoom({ n, tenant }: Pick<DurableRow, "n" | "tenant">): void {
     const { perTenant, tenantBytes } = this.#room;
     const books = this.sql("SELECT ended, ended_bytes FROM durable_tenant WHERE tenant = ?");
     const oldest = `SELECT n FROM durable WHERE state = 'ended' AND tenant = ? AND n <> ? ORDER BY ends_ms LIMIT 1`;

@@ -2,7 +2,6 @@ import type { DatabaseSync } from "node:sqlite";
 import { type ErrorCode, toolError } from "../../../base/errors.ts";
 import { refusedCall, resultText } from "../../../base/result.ts";
 import { SqliteTransaction } from "../../sqlite/store.ts";
-import { HOLDER_LOST_MS } from "../ledger.ts";
 import {
   type DurableCapacity,
   type KeptCall,
@@ -23,7 +22,6 @@ import { MAY_UNDO, UndoneCalls } from "./undone-calls.ts";
 
 /** Rows that one step looks at, at most. */
 const SETTLED_MAX = 256;
-const SWEPT_MAX = 100;
 
 type Of<Kind extends DurableStep["kind"]> = Extract<DurableStep, { readonly kind: Kind }>;
 
@@ -54,23 +52,16 @@ export class DurableTables {
   take(steps: readonly DurableStep[]): readonly DurableAnswer[] {
     const work = (): readonly DurableAnswer[] => steps.map((step) => this.#take(step));
     if (steps.every(({ kind }) => READING.has(kind))) return work();
-    if (!steps.some(({ kind }) => LASTING.has(kind))) return this.#transaction.run(work);
-    this.#database.exec("PRAGMA synchronous = FULL");
-    try {
-      return this.#transaction.run(work);
-    } finally {
-      this.#database.exec("PRAGMA synchronous = NORMAL");
-    }
+    return steps.some(({ kind }) => LASTING.has(kind))
+      ? this.#transaction.runLasting(work)
+      : this.#transaction.run(work);
   }
 
   /** Removes some ended calls that were kept long enough; returns whether there may be more. */
   sweep(nowMs: number): boolean {
     return this.#transaction.run(() => {
-      const old = "SELECT n FROM durable INDEXED BY durable_ended WHERE state = 'ended' AND ends_ms <= ? LIMIT ?";
-      const { changes } = this.#rows.sql(`DELETE FROM durable WHERE n IN (${old})`).run(nowMs, SWEPT_MAX);
-      this.#rows.sql("DELETE FROM durable_holder WHERE seen_ms < ?").run(nowMs - HOLDER_LOST_MS * 100);
       this.#notes.sweep(nowMs);
-      return changes === SWEPT_MAX;
+      return this.#rows.sweep(nowMs);
     });
   }
 

@@ -28,6 +28,11 @@ interface SealedNote extends Pick<NotedCall, "callId" | "tool" | "tenant" | "cod
   readonly leg: number;
 }
 
+/** The parts of a call of which only the head was read. */
+export function headOnly({ rows }: SealedHead): PartTexts {
+  return { head: rows, body: null, run: null };
+}
+
 /** A call whose seals were opened. */
 export interface OpenedParts {
   readonly head: SealedHead;
@@ -57,15 +62,20 @@ export class SealedCalls {
 
   /** Throws a `SealError` where a part is not what was stored there. */
   open({ id, version, head: sealed, ...long }: SealedParts): OpenedParts {
-    const head = JSON.parse(this.#open("head", id, version, sealed)) as SealedHead;
-    const body = long.body === "" ? null : this.#open("body", id, head.body, long.body);
-    const run = long.run === "" ? null : this.#open("run", id, head.run, long.run);
+    const head = this.openHead(id, version, sealed);
+    const body = long.body === "" ? null : this.openPart("body", id, head, long.body);
+    const run = long.run === "" ? null : this.openPart("run", id, head, long.run);
     return { head, parts: { head: head.rows, body, run } };
   }
 
-  /** A list's entry: a head, without the rest. */
-  openHead(id: string, version: string, sealed: string): PartTexts {
-    return this.open({ id, version, head: sealed, body: "", run: "" }).parts;
+  /** Throws a `SealError`. */
+  openHead(id: string, version: string, sealed: string): SealedHead {
+    return JSON.parse(this.#open("head", id, version, sealed)) as SealedHead;
+  }
+
+  /** A part of the call that has this head. Throws a `SealError`. */
+  openPart(part: "body" | "run", id: string, head: SealedHead, sealed: string): string {
+    return this.#open(part, id, head[part], sealed);
   }
 
   close({ row, head, body, run }: ChangedCall, version: string, before: SealedHead | undefined): ClosedCall {

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync, renameSync, rmSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { describeFailure, kindOf, type FailureKind } from "../../sqlite/failure.ts";
-import { createFile, DAMAGED, IN_MEMORY, layOut } from "../../sqlite/layout.ts";
+import { createFile, DAMAGED, type DatabaseLayout, IN_MEMORY, layOut } from "../../sqlite/layout.ts";
 import { SWEPT_MAX as KEYS_SWEPT_MAX } from "../../sqlite/store.ts";
 import { CallReader, CALLS_LAYOUT, CallWriter } from "../call-tables.ts";
 import { StoreFailure } from "./call-backend.ts";
@@ -9,6 +9,9 @@ import { CALL_BYTES } from "../ledger.ts";
 import { doubtedMs, LedgerTables } from "../ledger-tables.ts";
 import { DEFAULT_DURABLE } from "../durable/durable-call.ts";
 import { DurableTables } from "../durable/durable-tables.ts";
+import type { FileSealing } from "../sealed/file-sealing.ts";
+import type { SealedLedger } from "../sealed/sealed-ledger.ts";
+import type { SealedTables } from "../sealed/sealed-tables.ts";
 import { takeEarlierLedger } from "./earlier-ledger.ts";
 import type { DropReason, FileSettings } from "./messages.ts";
 
@@ -30,8 +33,8 @@ interface Opened {
   /** Identifies the file, as long as it exists. */
   readonly identity: string;
   /** `null` before its first use. */
-  keys: LedgerTables | null;
-  durable: DurableTables | null;
+  keys: LedgerTables | SealedLedger | null;
+  durable: DurableTables | SealedTables | null;
 }
 
 /**
@@ -42,13 +45,20 @@ interface Opened {
 export class CallFile {
   readonly #settings: FileSettings;
   readonly #onRenewed: (reason: "corrupt" | "gone") => void;
+  readonly #sealing: FileSealing | null;
   #opened: Opened | null = null;
   /** Whether this process has found its own tables in the file. */
   #isOwn = false;
 
-  constructor(settings: FileSettings, onRenewed: (reason: "corrupt" | "gone") => void) {
+  /** `sealing`: of the secret of its settings. */
+  constructor(
+    settings: FileSettings,
+    onRenewed: (reason: "corrupt" | "gone") => void,
+    sealing: FileSealing | null = null,
+  ) {
     this.#settings = settings;
     this.#onRenewed = onRenewed;
+    this.#sealing = sealing;
   }
 
   /** Throws a `StoreFailure`. */
@@ -72,14 +82,13 @@ export class CallFile {
   }
 
   /** Uses the ledger. Throws a `StoreFailure`. */
-  keys<T>(work: (tables: LedgerTables) => T): T {
+  keys<T>(work: (tables: LedgerTables | SealedLedger) => T): T {
     return this.#use((opened) => work((opened.keys ??= this.#openKeys(opened.database))));
   }
 
   /** Uses durable calls. Throws a `StoreFailure`. */
-  durable<T>(work: (tables: DurableTables) => T): T {
-    const { durable = DEFAULT_DURABLE } = this.#settings;
-    return this.#use((opened) => work((opened.durable ??= new DurableTables(opened.database, durable))));
+  durable<T>(work: (tables: DurableTables | SealedTables) => T): T {
+    return this.#use((opened) => work((opened.durable ??= this.#openDurable(opened.database))));
   }
 
   /** Removes some calls and keys that are too old; returns whether there are more. Throws a `StoreFailure`. */
@@ -99,6 +108,7 @@ export class CallFile {
   close(): void {
     const opened = this.#opened;
     this.#opened = null;
+    if (opened?.durable !== null && opened?.durable !== undefined && "close" in opened.durable) opened.durable.close();
     for (const database of new Set([opened?.readers, opened?.database])) {
       try {
         database?.close();
@@ -108,11 +118,18 @@ export class CallFile {
     }
   }
 
-  #openKeys(database: DatabaseSync): LedgerTables {
+  #openKeys(database: DatabaseSync): LedgerTables | SealedLedger {
     const { path, keys } = this.#settings;
-    takeEarlierLedger(database, path);
+    // A sealed file takes over nothing in plain text.
+    if (this.#sealing === null) takeEarlierLedger(database, path);
     const isDoubted = (nowMs: number): boolean => nowMs < doubtedMs(path, keys);
-    return new LedgerTables(database, keys, isDoubted(Date.now()) ? isDoubted : undefined);
+    const tables = new LedgerTables(database, keys, isDoubted(Date.now()) ? isDoubted : undefined);
+    return this.#sealing?.ledger(tables) ?? tables;
+  }
+
+  #openDurable(database: DatabaseSync): DurableTables | SealedTables {
+    const { durable = DEFAULT_DURABLE } = this.#settings;
+    return this.#sealing?.durable(database, durable) ?? new DurableTables(database, durable);
   }
 
   #use<T>(work: (opened: Opened) => T): T {
@@ -140,10 +157,12 @@ export class CallFile {
     const database = new DatabaseSync(path, { timeout: 0 });
     let readers = database;
     try {
-      layOut(database, fileBytes(this.#settings), CALLS_LAYOUT);
+      layOut(database, fileBytes(this.#settings), this.#sealing?.layout ?? CALLS_LAYOUT);
+      this.#sealing?.check(database);
       if (path !== IN_MEMORY) readers = new DatabaseSync(path, { readOnly: true, timeout: READ_WAIT_MS });
       readers.exec("PRAGMA trusted_schema = OFF");
-      const [writer, reader] = [new CallWriter(database, this.#settings), new CallReader(readers)];
+      const kept = this.#sealing?.kept ?? null;
+      const [writer, reader] = [new CallWriter(database, this.#settings, kept), new CallReader(readers, kept)];
       this.#isOwn = true;
       return (this.#opened = {
         database,
@@ -164,7 +183,7 @@ export class CallFile {
   /** Keeps a damaged file beside the new one, in the place of an earlier one. Leaves what may be somebody else's. */
   #moveAside(): boolean {
     const { path } = this.#settings;
-    if (path === IN_MEMORY || !(this.#isOwn || isOfLayout(path))) return false;
+    if (path === IN_MEMORY || !(this.#isOwn || isOfLayout(path, this.#sealing?.layout ?? CALLS_LAYOUT))) return false;
     try {
       renameSync(path, path + DAMAGED);
       this.#removeSides();
@@ -200,7 +219,7 @@ function identityOf(path: string): string {
 const APPLICATION_AT = 68;
 
 /** Whether a file's head says that this engine has made it. */
-function isOfLayout(path: string): boolean {
+function isOfLayout(path: string, { applicationId }: DatabaseLayout): boolean {
   const head = Buffer.alloc(4);
   try {
     const file = openSync(path, "r");
@@ -209,7 +228,7 @@ function isOfLayout(path: string): boolean {
   } catch {
     return false;
   }
-  return head.readUInt32BE(0) === CALLS_LAYOUT.applicationId;
+  return head.readUInt32BE(0) === applicationId;
 }
 
 function reasonOf(kind: FailureKind): DropReason {

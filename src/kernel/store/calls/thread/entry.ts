@@ -254,7 +254,7 @@ async function open(settings: StoreSettings, tell: (message: FromStore) => void)
   }
   const { FileCalls } = await import("./file-calls.ts");
   const { StepLine } = await import("./step-line.ts");
-  const calls = new FileCalls(settings, (reason) => tell({ kind: "renewed", reason }));
+  const calls = await FileCalls.open(settings, (reason) => tell({ kind: "renewed", reason }));
   const { file } = calls;
   return {
     calls,

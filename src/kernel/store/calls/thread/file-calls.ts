@@ -9,8 +9,16 @@ export class FileCalls implements CallBackend {
   readonly patienceMs = 20;
   readonly file: CallFile;
 
-  constructor(settings: FileSettings, onRenewed: (reason: "corrupt" | "gone") => void) {
-    this.file = new CallFile(settings, onRenewed);
+  private constructor(file: CallFile) {
+    this.file = file;
+  }
+
+  /** Loads what seals it only where there is a secret, from which the key is derived once. */
+  static async open(settings: FileSettings, onRenewed: (reason: "corrupt" | "gone") => void): Promise<FileCalls> {
+    const { secret } = settings;
+    if (secret === undefined) return new FileCalls(new CallFile(settings, onRenewed));
+    const { FileSealing } = await import("../sealed/file-sealing.ts");
+    return new FileCalls(new CallFile(settings, onRenewed, FileSealing.of(secret)));
   }
 
   get bytes(): number {

@@ -27,6 +27,8 @@ export interface StoreProblem {
 export interface FileSettings extends CallRoom {
   /** An absolute path, or `:memory:`. */
   readonly path: string;
+  /** Secret that seals what the file has of calls; it has plain text without one. */
+  readonly secret?: string;
   /** Limits on what is kept of calls with an idempotency key. */
   readonly keys: LedgerCapacity;
 }

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { StoreError } from "../../../base/errors.ts";
 import { StoreFailure } from "./call-backend.ts";
 import type { StepAnswer } from "./messages.ts";
 
@@ -15,14 +16,14 @@ type NumberedStep<Step> = readonly [ask: number, step: Step];
  * come while one transaction is being written are the next one.
  */
 export class StepLine<Step, Answer> {
-  readonly #take: (steps: readonly Step[]) => readonly (Answer | null)[];
+  readonly #take: (steps: readonly Step[]) => readonly (Answer | StoreError | null)[];
   readonly #tell: (answers: readonly StepAnswer<Answer>[]) => void;
   readonly #waiting: NumberedStep<Step>[] = [];
   #isGoing = false;
 
-  /** `take`: takes steps in one transaction. Throws a `StoreFailure`. */
+  /** `take`: takes steps in one transaction; a `StoreError` answers one that fails beside others. Throws a `StoreFailure`. */
   constructor(
-    take: (steps: readonly Step[]) => readonly (Answer | null)[],
+    take: (steps: readonly Step[]) => readonly (Answer | StoreError | null)[],
     tell: (answers: readonly StepAnswer<Answer>[]) => void,
   ) {
     this.#take = take;
@@ -59,7 +60,10 @@ export class StepLine<Step, Answer> {
   #answers(group: readonly NumberedStep<Step>[], untilMs: number): readonly StepAnswer<Answer>[] | null {
     try {
       const claims = this.#take(group.map(([, step]) => step));
-      return group.map(([ask], at) => [ask, claims[at] ?? null, null]);
+      return group.map(([ask], at) => {
+        const answer = claims[at] ?? null;
+        return answer instanceof StoreError ? [ask, null, answer.message] : [ask, answer, null];
+      });
     } catch (error) {
       const isLocked = error instanceof StoreFailure && error.problem.reason === "locked";
       if (isLocked && performance.now() < untilMs) return null;
