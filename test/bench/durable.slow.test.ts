@@ -5,7 +5,7 @@ import { measureResumption, measureWaiting, renderFigures } from "../../bench/ca
 
 test("calls that wait hold no run, no isolate and no timer, and few bytes on disk", async () => {
   const calls = 60;
-  const figures = await measureWaiting(calls, "threads");
+  const figures = await measureWaiting(calls, false, "threads");
   const exact = ["calls that run", "isolates at work", "on disk for each"];
   for (const { name, value, most } of figures) {
     expect(value, name).toSatisfy(Number.isFinite);

@@ -230,3 +230,35 @@ test("calls backup copies the store while a server writes it, and a server goes 
   expect(runs).toBe(before);
   expect(await second.calls.get("k0")).toMatchObject({ id: "k0", code: "ok" });
 });
+
+test("calls export, import and backup of a sealed file need its secret, but for the copy", async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), "glovebox-sealed-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const at = (name: string): string => path.join(folder, name);
+  const secret = "a secret of the file";
+  const sealed = await createEngine({ workers: 1, executor: "threads", calls: { path: at("one"), secret } });
+  await sealed.register({
+    name: "no",
+    description: "No.",
+    source: 'export default () => { throw new Error("hush"); };',
+  });
+  await sealed.execute({ id: "bad", name: "no", arguments: {} });
+  await sealed.close();
+  const run = (args: readonly string[], GLOVEBOX_CALLS_SECRET = "") =>
+    promisify(execFile)(process.execPath, ["--no-node-snapshot", "--no-warnings", MAIN, "calls", ...args], {
+      env: { ...process.env, GLOVEBOX_CALLS_SECRET },
+    }).then(
+      ({ stdout }) => stdout,
+      ({ stderr }: { readonly stderr: string }) => stderr,
+    );
+  await run(["backup", at("copy"), "--file", at("one")]);
+  expect(await run(["export", "--file", at("copy")])).toContain("its calls are sealed: set the calls.secret");
+  expect(await run(["export", "--file", at("copy")], "another secret of the file")).toContain(
+    "with another calls.secret",
+  );
+  const lines = await run(["export", "--file", at("copy")], secret);
+  expect(JSON.parse(lines)).toMatchObject({ id: "bad", error: "hush", detail: { arguments: {} } });
+  await writeFile(at("lines"), lines);
+  await run(["import", at("lines"), "--file", at("two")], secret);
+  expect(await run(["export", "--file", at("two")], secret)).toBe(lines);
+});

@@ -162,7 +162,7 @@ export class SealedTables {
     return null;
   }
 
-  /** Its failures are none of the file. */
+  /** Takes a step in memory, whose failures say nothing of the file. */
   #inPrivate(step: DurableStep | CallStep, view: StepView): StepOutcome {
     try {
       return this.#private.take(step, view);
