@@ -252,10 +252,15 @@ export class CallReader {
   #listSealed(query: CallQuery, seal: KeptSeal): CallPage {
     const found: CallSummary[] = [];
     let opened = 0;
-    let error: unknown = null;
+    let error: SealError | null = null;
     for (const [seq, beginMs, isFound] of this.#scan(seal.queryOf(query))) {
       try {
-        if (isFound === 1) found.push(...this.#cellsOf(seq).map(summaryOf).filter((one) => hasWords(one, query)));
+        if (isFound === 1)
+          found.push(
+            ...this.#cellsOf(seq)
+              .map(summaryOf)
+              .filter((one) => hasWords(one, query)),
+          );
       } catch (one) {
         if (!(one instanceof SealError)) throw one;
         error = one;

@@ -27,11 +27,28 @@ export class KeptSeal {
     const names = { id: this.#idOf(id), beginMs };
     const sealed = this.#seal.close(JSON.stringify(cells), aboutOf("call", names));
     const parent = parentId === null ? null : this.#idOf(parentId);
+    const [ofTool, ofTenant] = [this.#digest("tool", tool), this.#digest("tenant", tenant)];
+    const row: CallCells = [
+      names.id,
+      ofTool,
+      null,
+      null,
+      ofTenant,
+      parent,
+      sealed,
+      null,
+      this.#codeOf(code),
+      null,
+      beginMs,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+    ];
     return [
-      [
-        ...[names.id, this.#digest("tool", tool), null, null, this.#digest("tenant", tenant), parent, sealed, null],
-        ...[this.#codeOf(code), null, beginMs, 0, 0, 0, 0, 0, 0],
-      ] as unknown as CallCells,
+      row,
       detail && {
         json: this.#seal.close(detail.json, aboutOf("detail", names)),
         run: detail.run && this.#seal.close(detail.run, aboutOf("run", names)),

@@ -88,7 +88,7 @@ function changedOf(value: string | number | null): readonly (string | number | n
   if (typeof value !== "string")
     return value === null ? ["x", 1] : [value + 1, value - 1, 0, null].filter((one) => one !== value);
   const others = ["A", "b", "7", "+", "/", "=", " "];
-  return [...value].flatMap((char, at) => {
+  return value.split("").flatMap((char, at) => {
     const other = others.find((one) => one !== char) ?? "";
     const [before, after] = [value.slice(0, at), value.slice(at + 1)];
     return [before + other + after, before + after, `${before}${char}${other}${after}`];
