@@ -218,8 +218,15 @@ async function undoCall(id: string, options: Options & { readonly again: boolean
     throw new CliError(EXIT.FAILED, "not all of it could be undone");
 }
 
-function lineOfEffect({ step, asked, tool, outcome, message }: UndoneEffect): string {
-  return [String(step), outcome, tool ?? asked, ...(message === undefined ? [] : [message])].map(visible).join("  ");
+function lineOfEffect({ step, call, asked, tool, outcome, message }: UndoneEffect): string {
+  return [
+    call === undefined ? String(step) : `${call} ${step}`,
+    outcome,
+    tool ?? asked,
+    ...(message === undefined ? [] : [message]),
+  ]
+    .map(visible)
+    .join("  ");
 }
 
 async function resultOf(id: string, options: Options & { readonly wait: string }): Promise<void> {

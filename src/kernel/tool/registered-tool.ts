@@ -42,6 +42,13 @@ export interface RunningProgram {
   readonly finish: (result: ToolResult) => ToolResult;
 }
 
+/** What a call that undoes another calls by a name that is no tool's: a call below that one, which is undone by a call of its own. */
+export interface UndoTarget {
+  readonly id: string;
+  /** Whether what has failed in it is tried again. */
+  readonly isAgain: boolean;
+}
+
 /** A tool that can be called. Immutable: registering its name again makes another one. */
 export interface RegisteredTool {
   readonly info: ToolInfo;
@@ -64,6 +71,8 @@ export interface RegisteredTool {
   readonly usage: ToolUsage;
   /** A capability of its calls alone, which their caller grants: that of a program. */
   readonly own?: Capability;
+  /** Of a call that undoes another, by name. */
+  readonly undoes?: ReadonlyMap<string, UndoTarget>;
   /** Names of the tools that a snippet may call: `own` is made of them. */
   readonly snippet?: readonly string[];
   /** The program that it runs, where its call may wait. */

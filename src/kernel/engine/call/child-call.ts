@@ -8,7 +8,7 @@ import type { EngineCall } from "./engine-call.ts";
 import type { ExecuteOptions } from "../execute-options.ts";
 import { type ToolCall, type ToolResult, writableOutput } from "../../base/result.ts";
 import { isLight, noteCallee } from "./child-tickets.ts";
-import type { RegisteredTool } from "../../tool/registered-tool.ts";
+import type { RegisteredTool, UndoTarget } from "../../tool/registered-tool.ts";
 
 /** Maximum nesting depth of child calls. */
 export const DEPTH_MAX = 8;
@@ -27,6 +27,8 @@ export interface ChildWaits {
     step: number,
     run: (args: Record<string, unknown>) => Promise<ChildRunEnd>,
   ): Promise<ChildCallEnd>;
+  /** Undoes a call that is kept, for one that undoes the call above it. */
+  undoKept(parent: EngineCall, target: UndoTarget, step: number): Promise<ChildCallEnd>;
   pause: (call: EngineCall, step: number, asked: AskedPause) => Promise<unknown>;
 }
 
@@ -72,6 +74,8 @@ export function childTools(
  */
 async function callTool(asked: AskedChild, pipeline: ChildRunner): Promise<ChildCallEnd> {
   const { parent, name, args, step } = asked;
+  const undone = parent.tool.undoes?.get(name);
+  if (undone !== undefined && pipeline.durable !== null) return pipeline.durable.undoKept(parent, undone, step);
   const failed = await pipeline.load({ name, arguments: args }, parent.options.tenant);
   if (failed?.error) return { result: { ok: false, code: failed.error.code, message: failed.error.message } };
   const tool = pipeline.toolOf(name, parent.tenant);

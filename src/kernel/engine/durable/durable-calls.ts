@@ -62,6 +62,8 @@ export interface UndoWait extends EndWait {
 export interface UndoneEffect {
   /** Number of the capability call within the call, from 1. */
   readonly step: number;
+  /** Durable id of the call below that did it; absent where the call did it itself. */
+  readonly call?: string;
   /** Capability and method, as `tools.call`. */
   readonly asked: string;
   /** The tool that was called; `null` for another effect. */

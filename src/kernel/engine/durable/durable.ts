@@ -8,7 +8,7 @@ import type { Executor } from "../../executor/executor.ts";
 import type { RunWait, WaitKind } from "../../store/calls/durable/durable-call.ts";
 import type { TakeDurable } from "../../store/calls/durable/durable-step.ts";
 import { undoId } from "../../store/calls/durable/undone-calls.ts";
-import type { RegisteredTool } from "../../tool/registered-tool.ts";
+import type { RegisteredTool, UndoTarget } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
 import { writeArguments } from "../call/arguments.ts";
 import { isRepeatableByName } from "../call/effect-name.ts";
@@ -23,6 +23,7 @@ import { CallWaits, newLeg, type StoredLeg } from "./call-waits.ts";
 import { digestOf, madeOf, UNRUN } from "./durable-record.ts";
 import { goesOnAfter, storePause, storeStart, takeSurely } from "./durable-steps.ts";
 import { isDurable, mayNeedApproval, type NeededApproval, neededApproval } from "./gate.ts";
+import { undoBelow } from "./undo-below.ts";
 
 /** Parts of an engine that calls need which pause. */
 export interface DurableParts {
@@ -164,6 +165,17 @@ export class Durable {
     }
     const { pausedId, ...end } = await run(approved);
     return pausedId === undefined ? end : this.endOfChild(parent, step, pausedId);
+  }
+
+  /** Undoes a call below the one that `parent` undoes, and waits for the end of that: as one that has paused, it has a record. */
+  async undoKept(parent: EngineCall, target: UndoTarget, step: number): Promise<ChildCallEnd> {
+    const waits = this.waitsOf(parent);
+    const known = waits.known(step);
+    const begun = known?.kind === "call" ? known : await undoBelow(this.#parts.take, target, { id: waits.id, step });
+    if ("result" in begun) return begun;
+    this.onPause(begun.id);
+    this.onChange(begun.id);
+    return this.endOfChild(parent, step, begun.id);
   }
 
   /** Waits for a child call that has paused. */

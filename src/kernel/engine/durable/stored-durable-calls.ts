@@ -34,7 +34,7 @@ import {
 } from "./durable-calls.ts";
 import { type LinkedWait, linkObstacle, readToken } from "./decision-links.ts";
 import type { ResolvedTarget } from "./notify-options.ts";
-import { effectsOf, TOOL_CALLS } from "./undo.ts";
+import { effectsOf, hasFailed, TOOL_CALLS } from "./undo.ts";
 
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 200;
@@ -202,8 +202,7 @@ export class StoredDurableCalls implements DurableCalls {
   ): Promise<UndoReport | undefined> {
     if ((await this.get(id, by)) === undefined) return undefined;
     let undo = await this.#undoing(id, by, null);
-    const hasFailed = effectsOf(undo?.result)?.some(({ outcome }) => outcome === "failed") === true;
-    if (again && undo !== undefined && hasFailed) undo = await this.#undoing(id, by, undo.id);
+    if (again && undo !== undefined && hasFailed(undo.result)) undo = await this.#undoing(id, by, undo.id);
     if (undo === undefined) return undefined;
     this.#parts.events.emit("call:undo", { ...eventOf(undo, by), id });
     const result = await this.result(undo.id, by, { waitMs: WAIT_MAX_MS, ...options });

@@ -5,10 +5,9 @@ import type { Capability } from "../../broker/capabilities/capability.ts";
 import type { ClaimedCall } from "../../store/calls/durable/durable-call.ts";
 import type { PastAsk, TakeDurable } from "../../store/calls/durable/durable-step.ts";
 import { earlierTry } from "../../store/calls/durable/undone-calls.ts";
-import type { ToolUndo } from "../../tool/definition.ts";
 import { WITH_DIGITS } from "../../tool/program/runner.ts";
 import type { Programs } from "../../tool/program/programs.ts";
-import type { RegisteredTool } from "../../tool/registered-tool.ts";
+import type { RegisteredTool, UndoTarget } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
 import type { UndoneEffect } from "./durable-calls.ts";
 import type { DurableRuns } from "./durable-record.ts";
@@ -25,7 +24,8 @@ const REPORT_CHARS = 4 * 1024 * 1024;
 
 /**
  * Undoes effects in their order, and returns the report. Their values are read here, in an isolate, at the expense of the
- * call that undoes. `outcome` is missing in an effect that is to be undone.
+ * call that undoes. `outcome` is missing in an effect that is to be undone. `below`: what a call has called that is undone by
+ * a call of its own, whose report stands in its place.
  */
 const UNDOES = `(async (effects) => {
   ${WITH_DIGITS}
@@ -40,19 +40,26 @@ const UNDOES = `(async (effects) => {
     return value;
   };
   const report = [];
-  for (const { undo, input, output, ...effect } of effects) {
-    if (undo === undefined) {
+  for (const { undo, below, input, output, ...effect } of effects) {
+    if (undo === undefined && below === undefined) {
       report.push(effect);
       continue;
     }
     try {
+      if (below !== undefined) {
+        const found = await tools[below.name]({});
+        if (Array.isArray(found)) for (const one of found) report.push({ call: below.id, ...one });
+        else if (typeof found === "string") report.push({ ...effect, outcome: below.outcome ?? "no_undo", message: found });
+        else if (below.outcome !== null) report.push({ ...effect, outcome: below.outcome });
+        continue;
+      }
       const values = { input: JSON.parse(input, withDigits), output: JSON.parse(output, withDigits) };
       const pointers = Object.entries(undo.arguments);
       await tools[undo.tool](Object.fromEntries(pointers.map(([name, pointer]) => [name, valueAt(values, pointer)])));
       report.push({ ...effect, outcome: "undone" });
     } catch (error) {
       const outcome = error?.code === "outcome_unknown" ? "in_doubt" : "failed";
-      report.push({ ...effect, outcome, message: (undo.tool + ": " + String(error?.message)).slice(0, 1_000) });
+      report.push({ ...effect, outcome, message: ((undo?.tool ?? effect.tool) + ": " + String(error?.message)).slice(0, 1_000) });
     }
   }
   return report;
@@ -80,16 +87,16 @@ export async function undoing(
   parts: UndoParts,
 ): Promise<Undoing> {
   const plan = program?.state ?? (await planOf(id, call, parts));
-  const { tools, effects } = JSON.parse(plan) as Plan;
-  const allowed = new Set(tools);
+  const { tools, effects, below = {} } = JSON.parse(plan) as Plan;
+  const allowed = new Set([...tools, ...Object.keys(below)]);
   const tool = parts.programs.toolFor(
     {
       kind: "tools",
       code: UNDOES,
       input: null,
       resultChars: REPORT_CHARS,
-      limits: { wallMs: WALL_MS, cpuMs: CPU_MS, capabilityCalls: tools.length + 1 },
-      callees: [...allowed],
+      limits: { wallMs: WALL_MS, cpuMs: CPU_MS, capabilityCalls: effects.length + 1 },
+      callees: [...new Set(tools)],
       tools: {
         refuse: (name) =>
           allowed.has(name)
@@ -102,13 +109,15 @@ export async function undoing(
     { finish: reported, state: () => plan },
   );
   const args = `{"code":${JSON.stringify(UNDOES)},"input":[${effects.join()}],"resultChars":${REPORT_CHARS}}`;
-  return { tool: { ...tool, info: { ...tool.info, name: NAME } }, args };
+  const undoes = new Map(Object.entries(below));
+  return { tool: { ...tool, info: { ...tool.info, name: NAME }, undoes }, args };
 }
 
-/** The tools that undo, in their order, and the effects, each as JSON. */
+/** The tools that undo, in their order, the effects, each as JSON, and the calls below that are undone, by names for the program. */
 interface Plan {
   readonly tools: readonly string[];
   readonly effects: readonly string[];
+  readonly below?: Readonly<Record<string, UndoTarget>>;
 }
 
 async function planOf(
@@ -122,12 +131,15 @@ async function planOf(
   const planned = past.flatMap((ask): PlannedEffect | readonly [] => {
     if (earlier === null) return effectOf(ask, tenant, parts) ?? [];
     const reported = earlier.get(ask.step);
-    if (reported === undefined) return [];
-    if (reported.outcome !== "failed") return { text: JSON.stringify(reported), undo: null };
-    return effectOf(ask, tenant, parts) ?? [];
+    if (reported !== undefined && reported.outcome !== "failed") return { text: JSON.stringify(reported), by: null };
+    const effect = effectOf(ask, tenant, parts, true);
+    // What is not in the report itself had no effect, or was undone below.
+    return effect === null || (reported === undefined && effect.by?.kind !== "below") ? [] : effect;
   });
-  const tools = planned.flatMap(({ undo }) => (undo === null ? [] : [undo.tool]));
-  return JSON.stringify({ tools, effects: planned.map(({ text }) => text) } satisfies Plan);
+  const tools = planned.flatMap(({ by }) => (by?.kind === "tool" ? [by.tool] : []));
+  const below = planned.flatMap(({ by }) => (by?.kind === "below" ? [[by.name, by.target] as const] : []));
+  const effects = planned.map(({ text }) => text);
+  return JSON.stringify({ tools, effects, below: Object.fromEntries(below) } satisfies Plan);
 }
 
 /** The report of a try, by the steps of its effects; `null` without a try. Rejects with a `StoreError`. */
@@ -137,7 +149,7 @@ async function reportOf(id: string | null, take: TakeDurable): Promise<ReadonlyM
   const text = answer.kind === "call" ? answer.call.result : null;
   const effects = text === null ? null : effectsOf(readResult(text));
   if (effects === null) throw new StoreError("the report of the earlier try is not there any more");
-  return new Map(effects.map((effect) => [effect.step, effect]));
+  return new Map(effects.flatMap((effect) => (effect.call === undefined ? [[effect.step, effect]] : [])));
 }
 
 /** The report of a call that undoes, by its result; `null` where it has none. */
@@ -145,18 +157,32 @@ export function effectsOf(result: ToolResult | null | undefined): readonly Undon
   return result?.success === true ? (result.output as readonly UndoneEffect[]) : null;
 }
 
+/** Whether a call that undoes has ended and could not undo an effect. */
+export function hasFailed(result: ToolResult | null | undefined): boolean {
+  return effectsOf(result)?.some(({ outcome }) => outcome === "failed") === true;
+}
+
 interface PlannedEffect {
   readonly text: string;
-  readonly undo: ToolUndo | null;
+  /** What undoes it; `null` for nothing. */
+  readonly by:
+    | { readonly kind: "tool"; readonly tool: string }
+    | { readonly kind: "below"; readonly name: string; readonly target: UndoTarget }
+    | null;
 }
 
 /** `null` where there was no effect. */
-function effectOf(ask: PastAsk, tenant: string, { registry, capabilities }: UndoParts): PlannedEffect | null {
+function effectOf(
+  ask: PastAsk,
+  tenant: string,
+  { registry, capabilities }: UndoParts,
+  isAgain = false,
+): PlannedEffect | null {
   const { step, capability, method, isAnswered, tool: called, args } = ask;
   const effect = { step, asked: `${capability}.${method}`, tool: called?.name ?? null };
   const report = (outcome: UndoneEffect["outcome"], message?: string): PlannedEffect => ({
     text: JSON.stringify({ ...effect, outcome, ...(message === undefined ? {} : { message }) } satisfies UndoneEffect),
-    undo: null,
+    by: null,
   });
   if (called === null) {
     const { methods } = capability === PROGRAM_TOOLS ? PROGRAM_METHODS : (capabilities.get(capability) ?? NO_METHODS);
@@ -164,18 +190,45 @@ function effectOf(ask: PastAsk, tenant: string, { registry, capabilities }: Undo
     return report(isAnswered ? "irreversible" : "in_doubt");
   }
   const tool = registry.get(called.name, tenant);
-  if (tool === undefined) return report("no_undo", "the tool is not registered any more");
-  const { annotations, undo } = tool.info;
-  if (annotations.readOnly === true || (undo === undefined && mayDoNothing(tool))) return null;
+  const { keptAs, hasFailed: isFailed } = called;
+  const below = (outcome: UndoneEffect["outcome"] | null, id: string): PlannedEffect => {
+    const name = `(${step})`;
+    const text = JSON.stringify({ ...effect, below: { name, id, outcome } });
+    return { text, by: { kind: "below", name, target: { id, isAgain } } };
+  };
+  if (tool === undefined && keptAs === null) return report("no_undo", "the tool is not registered any more");
+  const { annotations = {}, undo } = tool?.info ?? {};
+  if (annotations.readOnly === true || (tool !== undefined && undo === undefined && mayDoNothing(tool))) return null;
+  // A tool's own undo is for all that its call did, whether that was kept or not.
+  if (undo !== undefined && isAnswered && !isFailed) {
+    const values = `"undo":${JSON.stringify(undo)},"input":${called.input},"output":${called.output}`;
+    return { text: `${JSON.stringify(effect).slice(0, -1)},${values}}`, by: { kind: "tool", tool: undo.tool } };
+  }
+  if (keptAs !== null)
+    return below(isFailed || isOnlyCalling(tool) ? null : isAnswered ? "no_undo" : "in_doubt", keptAs);
   if (!isAnswered) return report("in_doubt");
-  if (undo === undefined) return report("no_undo");
-  const values = `"undo":${JSON.stringify(undo)},"input":${called.input},"output":${called.output}`;
-  return { text: `${JSON.stringify(effect).slice(0, -1)},${values}}`, undo };
+  return report("no_undo", callsTools(tool) ? NOT_KEPT : undefined);
 }
 
+const NOT_KEPT =
+  "the tool may have called others, and what it called is not known: its call did not wait, so it was not kept";
+
 /** Whether a tool can only compute. */
-function mayDoNothing({ capabilities, script }: RegisteredTool): boolean {
-  return Object.keys(capabilities).length === 0 && (script.runtime === "javascript" || script.runtime === "python");
+function mayDoNothing({ capabilities, script, own }: RegisteredTool): boolean {
+  const isPure = script.runtime === "javascript" || script.runtime === "python";
+  return isPure && own === undefined && Object.keys(capabilities).length === 0;
+}
+
+/** Whether a tool may call others. */
+function callsTools(tool: RegisteredTool | undefined): boolean {
+  return tool !== undefined && (tool.own !== undefined || tool.capabilities["tools"] !== undefined);
+}
+
+/** Whether all that a tool can do is to call others, and to wait. */
+function isOnlyCalling(tool: RegisteredTool | undefined): boolean {
+  return (
+    callsTools(tool) && Object.keys(tool?.capabilities ?? {}).every((name) => name === "tools" || name === "pause")
+  );
 }
 
 /** Arguments that were cut off count as those of an effect. */

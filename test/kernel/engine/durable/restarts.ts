@@ -103,10 +103,20 @@ export function describeRestarts(folder: () => string, placeOf: (name: string) =
 
     test("while it is undone is undone to its end, with each effect once", async () => {
       const [at, effects] = [placeOf("undone"), join(folder(), "undone.txt")];
-      const { id } = (await killed("undoes", ["begin", at, effects])) as { readonly id: string };
+      const { id } = (await killed("undoes", ["begin", at, effects, "all"])) as { readonly id: string };
       const { stdout } = await runProgram("undoes", ["finish", at, effects, id]);
       expect(JSON.parse(stdout)).toEqual({
         outcomes: ["3 undone", "2 undone", "1 undone"],
+        done: [1, 2, 3, -3, -2, -1],
+      });
+    });
+
+    test("while what a call below it did is undone is undone to its end, with each effect once", async () => {
+      const [at, effects] = [placeOf("undone-below"), join(folder(), "undone-below.txt")];
+      const { id } = (await killed("undoes", ["begin", at, effects, "nested"])) as { readonly id: string };
+      const { stdout } = await runProgram("undoes", ["finish", at, effects, id]);
+      expect(JSON.parse(stdout)).toEqual({
+        outcomes: ["3 undone", "1 undone", "1 undone"],
         done: [1, 2, 3, -3, -2, -1],
       });
     });

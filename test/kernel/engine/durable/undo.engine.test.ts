@@ -211,6 +211,18 @@ test("a call that undoes passes the policy's approvals as any other", async () =
   expect((await engine.calls.undo(id))?.effects).toMatchObject([{ outcome: "undone" }]);
 });
 
+test("a call that a person has approved with other arguments is undone as it was made", async () => {
+  await using engine = await open("edited", ["shop.buy"]);
+  const { error } = await codeMode(engine).run(`await tools.shop.buy({ "an item": "a" });`);
+  const id = error?.code === "paused" ? (error.details?.id ?? "") : "";
+  const [wait] = (await engine.calls.durable.get(id))?.waits ?? [];
+  const digest = wait?.kind === "approval" ? wait.digest : "";
+  await engine.calls.durable.decide(id, { decision: "approve", digest, arguments: { "an item": "b" } });
+  await expect.poll(async () => (await engine.calls.durable.get(id))?.state).toBe("ended");
+  await engine.calls.undo(id);
+  expect(effects).toEqual(["buy b", "return id-of-buy b b object"]);
+});
+
 test("a call that has waited and was cancelled is undone", async () => {
   await using engine = await open("cancelled");
   const { error } = await codeMode(engine).run(`await tools.shop.buy({ "an item": "a" }); await signal("never");`);

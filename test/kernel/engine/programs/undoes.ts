@@ -4,12 +4,12 @@ import { createEngine, defineCapability } from "../../../../src/glovebox/index.t
 import { placeOf } from "./calls-place.ts";
 
 /*
- * A process with an engine over a place of calls, whose effects are lines of another file. `begin FILE EFFECTS`: makes a call
- * that fails after three steps, stays while the second one is undone, says the call's id, and waits to be killed.
+ * A process with an engine over a place of calls, whose effects are lines of another file. `begin FILE EFFECTS TOOL`: makes a
+ * call that fails after three steps, stays while the second one is undone, says the call's id, and waits to be killed.
  * `finish FILE EFFECTS ID`: says that what is in doubt has happened, and then what became of each step, and the effects.
  */
 
-const [, , role = "", path = "", effects = "", id = ""] = process.argv;
+const [, , role = "", path = "", effects = "", what = ""] = process.argv;
 const begun = Promise.withResolvers<string>();
 
 const ledger = defineCapability({
@@ -32,7 +32,7 @@ await using engine = await createEngine({
   workers: 1,
   capabilities: [ledger],
   calls: placeOf(path),
-  policy: { rules: [{ allow: { ledger: true, tools: ["*"] } }] },
+  policy: { rules: [{ allow: { ledger: true, pause: true, tools: ["*"] } }] },
   tools: [
     {
       name: "step",
@@ -56,21 +56,42 @@ await using engine = await createEngine({
         throw new Error("no more");
       };`,
     },
+    {
+      name: "nested",
+      description: "Three steps, two of them in a call below that waits between them, and a failure.",
+      capabilities: { tools: ["step", "pair"] },
+      source: `export default async (input, { host }) => {
+        await host.tools.step({ n: 1 });
+        await host.tools.pair({});
+        throw new Error("no more");
+      };`,
+    },
+    {
+      name: "pair",
+      description: "Two steps.",
+      capabilities: { tools: ["step"], pause: true },
+      source: `export default async (input, { host }) => {
+        await host.tools.step({ n: 2 });
+        await host.pause.signal({ name: "go" });
+        await host.tools.step({ n: 3 });
+      };`,
+    },
   ],
 });
 
+const { durable } = engine.calls;
 if (role === "begin") {
-  const { metadata } = await engine.execute({ name: "all", arguments: {} }, { undo: "onFailure" });
-  begun.resolve(metadata.durableId ?? "");
+  const { error, metadata } = await engine.execute({ name: what, arguments: {} }, { undo: "onFailure" });
+  begun.resolve(error?.code === "paused" ? (error.details?.id ?? "") : (metadata.durableId ?? ""));
+  for (const { id } of (await durable.list({ tool: "pair" })).calls) await durable.signal(id, "go");
   await new Promise(() => setInterval(() => undefined, 1_000));
 } else {
-  const { durable } = engine.calls;
-  const undo = `${id}.undo`;
-  for (let state = ""; state !== "ended"; state = (await durable.get(undo))?.state ?? "ended") {
-    if (state === "in_doubt") await durable.decide(undo, { decision: "happened", answer: -2 });
+  while ((await durable.get(`${what}.undo`))?.state !== "ended") {
+    for (const { id } of (await durable.list({ state: "in_doubt" })).calls)
+      await durable.decide(id, { decision: "happened", answer: -2 });
     await delay(100);
   }
-  const report = await durable.undo(id);
+  const report = await durable.undo(what);
   const outcomes = report?.effects?.map(({ step, outcome }) => `${step} ${outcome}`);
   console.log(JSON.stringify({ outcomes, done: readFileSync(effects, "utf8").trim().split("\n").map(Number) }));
 }

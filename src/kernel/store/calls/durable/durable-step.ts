@@ -23,6 +23,12 @@ interface StepOfCall {
   readonly nowMs: number;
 }
 
+/** A step of a call. */
+export interface CallPlace {
+  readonly id: string;
+  readonly step: number;
+}
+
 /** What one run adds to the stored journal of its call. Each has a number; the same again changes nothing. */
 export interface JournalLine {
   /** From 1 in each run. */
@@ -76,9 +82,10 @@ export type DurableStep =
   | ({ readonly kind: "cancel"; readonly message: string; readonly leg?: number } & StepOfCall)
   /**
    * Makes the call that undoes the tool calls of one that has ended, once: it is ready to run. `after`: the id of the last
-   * try, which has ended and is followed by another; `null`: it is followed by none. Answers with the last try.
+   * try, which has ended and is followed by another; `null`: it is followed by none. `within`: the call that waits for it, at
+   * a step. Answers with the last try.
    */
-  | ({ readonly kind: "undo"; readonly after: string | null } & StepOfCall)
+  | ({ readonly kind: "undo"; readonly after: string | null; readonly within?: CallPlace } & StepOfCall)
   /** Stores a snippet in the place of one of the same name. `revision`: a text of its own. */
   | { readonly kind: "save"; readonly snippet: StoredSnippet; readonly revision: string }
   | { readonly kind: "drop"; readonly tenant: string; readonly name: string; readonly revision: string }
@@ -145,7 +152,6 @@ export interface PastAsk {
   readonly step: number;
   readonly capability: string;
   readonly method: string;
-  /** Whether it was answered; a tool call that failed counts as none. */
   readonly isAnswered: boolean;
   /** JSON of the arguments; of long ones the beginning. Of a tool call: those of the tool, as a JSON string. */
   readonly args: string;
@@ -158,6 +164,10 @@ export interface PastToolCall {
   /** JSON of arguments and output, each written as a JSON string. */
   readonly input: string;
   readonly output: string;
+  /** One that has failed is listed only where its call was kept. */
+  readonly hasFailed: boolean;
+  /** The durable id of its call, where that has waited; `null`: nobody knows what it called itself. */
+  readonly keptAs: string | null;
 }
 
 /** Durable calls to list, newest first. `null`: all. */

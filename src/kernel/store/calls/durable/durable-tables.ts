@@ -259,10 +259,10 @@ export class DurableTables {
     return { kind: "done", call: null };
   }
 
-  #undo({ id, tenant, after, nowMs }: Of<"undo">): DurableAnswer {
+  #undo({ id, tenant, after, within, nowMs }: Of<"undo">): DurableAnswer {
     const row = this.#rows.find(id, tenant);
     if (row === undefined) return { kind: "missing" };
-    const message = this.#undoing.begin(row, nowMs, after);
+    const message = this.#undoing.begin(row, nowMs, after, within);
     const last = this.#undoing.last(id)?.id ?? "";
     return message === null ? this.#done(last) : { kind: "conflict", message, call: this.#rows.callOf(row) };
   }

@@ -1,7 +1,7 @@
 import { parseForWriting } from "../../../base/exact-json.ts";
 import { isObject } from "../../../base/json.ts";
 import type { RecordedAnswer, RecordedAsk, RecordedJournal } from "../../../base/protocol/recorded-journal.ts";
-import type { DurableStep, PastAsk, PastToolCall } from "./durable-step.ts";
+import type { CallPlace, DurableStep, PastAsk, PastToolCall } from "./durable-step.ts";
 import { type DurableRow, WEIGH_SQL } from "./durable-layout.ts";
 import type { DurableRows } from "./durable-rows.ts";
 
@@ -15,6 +15,9 @@ const NO_JOURNAL = JSON.stringify({ asks: [], answers: [] } satisfies RecordedJo
 const TRY = /^(.*)\.undo(?:\.(\d))?$/s;
 /** Calls that undo the same one: each after the first tries again what the one before could not undo. */
 export const UNDO_TRIES_MAX = 5;
+
+/** Why a call is not undone that has called no tools. */
+export const NOTHING_CALLED = "the call has called no tools";
 
 /** The id of the call that undoes another, at its first try or a later one. */
 export function undoId(id: string, nth = 1): string {
@@ -50,43 +53,77 @@ export class UndoneCalls {
   }
 
   /**
-   * Makes the call that undoes another, once. `after`: the last try, which another one follows. Returns why that is
-   * impossible, in words; `null` where it is there.
+   * Makes the call that undoes another, once. `after`: the last try, which another one follows. `within`: the call that
+   * waits for it. Returns why that is impossible, in words; `null` where it is there.
    */
-  begin({ n, id, state }: Pick<DurableRow, "n" | "id" | "state">, nowMs: number, after: string | null): string | null {
+  begin(
+    { n, id, state }: Pick<DurableRow, "n" | "id" | "state">,
+    nowMs: number,
+    after: string | null,
+    within?: CallPlace,
+  ): string | null {
     if (undoneId(id) !== null) return "a call that undoes another cannot be undone";
     if (state !== "ended") return "the call has not ended: cancel it first";
     const last = this.last(id);
-    if (last !== undefined && (last.id !== after || last.state !== "ended")) return null;
+    if (last !== undefined && (last.id !== after || last.state !== "ended")) {
+      if (last.state !== "ended") this.#tellEnd(last.n, within);
+      return null;
+    }
     const nth = (last?.nth ?? 0) + 1;
     if (nth > UNDO_TRIES_MAX) return `it was tried ${UNDO_TRIES_MAX} times to undo the call`;
     const { journal } = this.#rows.sql("SELECT journal FROM durable WHERE n = ?").get(n) as {
       readonly journal: string;
     };
-    if (journal === "") return "the call has called no tools";
+    if (journal === "") return NOTHING_CALLED;
     const sql = `INSERT INTO durable (id, tenant, tool, call_id, key, state, leg, created_ms, updated_ms, ends_ms, record,
       runs, plan, journal) SELECT ?, tenant, tool, call_id || ?, key, 'ready', 0, ?, ?, ?, record, '', '', ? FROM durable WHERE n = ?`;
     const { lastInsertRowid } = this.#rows
       .sql(sql)
       .run(undoId(id, nth), undoId("", nth), nowMs, nowMs, nowMs + EXPIRES_MS, NO_JOURNAL, n);
     this.#rows.sql(WEIGH_SQL).run(lastInsertRowid);
+    this.#tellEnd(Number(lastInsertRowid), within);
     return null;
+  }
+
+  /** A call's end settles the wait of another one. */
+  #tellEnd(n: number, within: CallPlace | undefined): void {
+    if (within === undefined) return;
+    this.#rows.sql("UPDATE durable SET parent = ?, parent_step = ? WHERE n = ?").run(within.id, within.step, n);
   }
 
   /** Capability calls of a call that has ended, those answered last first. */
   effects({ id, toolCalls }: Extract<DurableStep, { readonly kind: "effects" }>): readonly PastAsk[] {
-    const row = this.#rows.sql("SELECT journal FROM durable WHERE id = ?").get(id) as
-      { readonly journal: string } | undefined;
+    const row = this.#rows.sql("SELECT n, journal FROM durable WHERE id = ?").get(id) as
+      (Pick<DurableRow, "n"> & { readonly journal: string }) | undefined;
     if (row === undefined || row.journal === "") return [];
     const { asks, answers } = JSON.parse(row.journal) as RecordedJournal;
+    const waits = this.#waitsOf(row.n);
     const answered = new Map(answers.map((answer) => [answer.step, answer]));
-    const open = asks.flatMap((ask, at) => (answered.has(at + 1) ? [] : [pastAsk(ask, at + 1, undefined, toolCalls)]));
+    const open = asks.flatMap((ask, at) =>
+      answered.has(at + 1) ? [] : [pastAsk(ask, at + 1, undefined, toolCalls, waits)],
+    );
     const past = answers.flatMap((answer) => {
       const ask = asks[answer.step - 1];
-      return ask === undefined ? [] : [pastAsk(ask, answer.step, answer, toolCalls)];
+      return ask === undefined ? [] : [pastAsk(ask, answer.step, answer, toolCalls, waits)];
     });
     return [...open, ...past.toReversed()].filter((one) => one !== null);
   }
+
+  #waitsOf(n: number): PastWaits {
+    const waits: PastWaits = { kept: new Map(), edited: new Map() };
+    for (const wait of this.#rows.waits.forRun(n)) {
+      if (wait.kind === "call") waits.kept.set(wait.step, wait.id);
+      const args = wait.state === "approved" ? (wait.settled?.arguments ?? null) : null;
+      if (args !== null) waits.edited.set(wait.step, args);
+    }
+    return waits;
+  }
+}
+
+/** By step: the calls that a call has waited for, and arguments in place of those that it asked for, as JSON. */
+interface PastWaits {
+  readonly kept: Map<number, string>;
+  readonly edited: Map<number, string>;
 }
 
 /** `null` for one that has had no effect, as it was refused or its tool has failed. */
@@ -95,21 +132,29 @@ function pastAsk(
   step: number,
   answer: RecordedAnswer | undefined,
   toolCalls: readonly string[],
+  waits: PastWaits,
 ): PastAsk | null {
-  if (answer?.ok === false) return null;
+  if (answer?.ok === false && !waits.kept.has(step)) return null;
   const ask = { step, capability, method, isAnswered: answer !== undefined };
   if (!toolCalls.includes(`${capability}.${method}`)) return { ...ask, args: args.slice(0, ARGS_CHARS), tool: null };
-  const called = toolCall(args, answer?.payload);
-  return called === null ? null : { ...ask, args: "", tool: called };
+  const called = toolCall(args, answer, waits.edited.get(step));
+  const keptAs = waits.kept.get(step) ?? null;
+  if (called === null || (called.hasFailed && keptAs === null)) return null;
+  return { ...ask, args: "", tool: { ...called, keptAs } };
 }
 
-/** `null` where the tool has failed. Long integers keep their digits. */
-function toolCall(args: string, payload: string | undefined): PastToolCall | null {
+/** Long integers keep their digits. `edited`: the arguments with which it was approved. */
+function toolCall(
+  args: string,
+  answer: RecordedAnswer | undefined,
+  edited: string | undefined,
+): Omit<PastToolCall, "keptAs"> | null {
   const asked = parseForWriting(args);
-  const given = payload === undefined ? null : parseForWriting(payload);
-  if (!isObject(asked) || (isObject(given) && given["ok"] === false)) return null;
-  const output = isObject(given) ? given["output"] : null;
-  return { name: String(asked["name"]), input: literalOf(asked["arguments"]), output: literalOf(output) };
+  const given = answer?.ok === true ? parseForWriting(answer.payload) : null;
+  if (!isObject(asked)) return null;
+  const [hasFailed, output] = isObject(given) ? [given["ok"] === false, given["output"]] : [answer?.ok === false, null];
+  const input = edited === undefined ? literalOf(asked["arguments"]) : JSON.stringify(edited);
+  return { name: String(asked["name"]), input, output: literalOf(output), hasFailed };
 }
 
 /** JSON of a value, as a string of JSON. */

@@ -9,6 +9,8 @@ import { Asked } from "./asked.tsx";
 /** What became of an effect of the call. */
 interface Effect {
   readonly step: number;
+  /** Id of the call below that did it. */
+  readonly call?: string;
   readonly asked: string;
   readonly tool: string | null;
   readonly outcome: string;
@@ -61,8 +63,8 @@ export function UndoCard({ call: { id, state } }: { call: DurableCall }) {
             label="Effects"
             heads={HEADS}
             items={shown.effects ?? []}
-            row={({ step, asked, tool, outcome, message = "" }) => [
-              step,
+            row={({ step, call, asked, tool, outcome, message = "" }) => [
+              call === undefined ? step : <a href={addressOf("approvals", call)}>{`${call} ${step}`}</a>,
               tool ?? asked,
               <Badge text={outcome} tone={TONES[outcome] ?? "plain"} />,
               message,

@@ -11,6 +11,7 @@ import {
   type WaitKind,
 } from "../../../../../src/kernel/store/calls/durable/durable-call.ts";
 import type {
+  CallPlace,
   DurableAnswer,
   DurableStep,
   JournalLine,
@@ -89,7 +90,8 @@ export function stepsOf(place: Pick<DurablePlace, "take"> & Partial<DurablePlace
     },
     end: (id: string, leg: number, output = "1", isFailed = false) =>
       take({ kind: "end", id, leg, isFailed, result: resultOf(isFailed, output), nowMs }),
-    undo: (id: string, after: string | null = null) => take({ kind: "undo", id, tenant: null, after, nowMs }),
+    undo: (id: string, after: string | null = null, within?: CallPlace) =>
+      take({ kind: "undo", id, tenant: null, after, ...(within === undefined ? {} : { within }), nowMs }),
     effects: (id: string) => take({ kind: "effects", id, toolCalls: ["tools.call"] }),
     append: (id: string, leg: number, lines: readonly JournalLine[]) =>
       take({ kind: "append", id, leg, lines, runs: '{"run":1}', nowMs }),
@@ -669,6 +671,34 @@ export function describeDurableCalls(openPlace: OpenPlace, numRuns: number): voi
           { step: 2, tool: { name: "b", ...values, output: '"7"' } },
         ],
       });
+    });
+
+    test("tells which call below it has waited for, and that one's undoing settles the wait of its own undoing", async () => {
+      const store = await open();
+      for (const id of ["c_1", "c_2"]) {
+        await store.start(id);
+        await store.append(id, 1, [LINE]);
+      }
+      const below = { kind: "call", id: "c_2" } as const;
+      await store.pause("c_1", [below], {
+        leg: 1,
+        journal: JSON.stringify({ asks: PART.asks, answers: PART.answers }),
+      });
+      await store.end("c_2", 1);
+      await store.cancel("c_1");
+      const { effects } = (await store.effects("c_1")) as Extract<DurableAnswer, { readonly kind: "effects" }>;
+      expect(effects.map(({ tool }) => tool?.keptAs)).toEqual([null, undefined, "c_2", null]);
+      await store.undo("c_1");
+      await store.claim("c_1.undo");
+      const within = { id: "c_1.undo", step: 1 };
+      expect(await store.undo("c_2", null, within)).toMatchObject({ call: { id: "c_2.undo", parentId: "c_1.undo" } });
+      expect((await store.pause("c_1.undo", [{ kind: "call", id: "c_2.undo" }], { leg: 1 })).kind).toBe("done");
+      expect(await store.call("c_1.undo")).toMatchObject({ state: "paused" });
+      await store.claim("c_2.undo");
+      await store.end("c_2.undo", 1);
+      expect(await store.call("c_1.undo")).toMatchObject({ state: "ready", waits: [{ state: "done" }] });
+      const [counted, real] = await store.books();
+      expect(counted).toBe(real);
     });
 
     test("is undone by another call after the last one has ended, where somebody asks for that, up to four times", async () => {
