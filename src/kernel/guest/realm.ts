@@ -228,9 +228,12 @@ export class Realm implements Guest {
   }
 
   #begin(call: GuestCall, input: unknown, command: string | undefined): string {
-    // The schemas describe the tool's main operation, not its commands.
-    const { input: check, output: checkOutput } = command === undefined ? this.#checks : NO_CHECKS;
-    const refusal = check === null ? "" : check(input);
+    // The schemas describe the tool's main operation, not its commands. What undoes a call gets the arguments of that.
+    const isMain = command === undefined;
+    const undoes = !isMain && this.#facts.contract === "glovebox";
+    const { input: check, output: checkOutput } = isMain ? this.#checks : NO_CHECKS;
+    const checkUndone = undoes ? this.#checks.input : null;
+    const refusal = check?.(input) ?? checkUndone?.(get(Object(input), "input")) ?? "";
     if (refusal !== "") return call.failAs(refusal);
     let instance: Instance;
     try {

@@ -44,6 +44,12 @@ export type ReadArgumentsOf<In> = [In] extends [Absent] ? AnyArguments : SchemaO
 type MayReturn<Out> = [Out] extends [Absent] ? unknown : SchemaInput<Out>;
 export type OutputFrom<Out, Returned> = Jsonify<[Out] extends [Absent] ? Returned : SchemaOutput<Out>>;
 
+/** A call of a tool that is undone. `output`: as its caller got it. */
+export interface UndoneCall<Input, Output> {
+  readonly input: Input;
+  readonly output: Output;
+}
+
 /** A defined tool: its types are for callers. At run time it is plain data, and the function. */
 export interface Tool<Name extends string = string, Input = never, Output = unknown> {
   readonly name: Name;
@@ -71,8 +77,6 @@ export interface ToolFacts<Name, In, Out, Caps, Config> {
   /** See `ToolDefinition`. */
   readonly approval?: ToolApproval;
   /** See `ToolDefinition`. */
-  readonly undo?: ToolUndo;
-  /** See `ToolDefinition`. */
   readonly retries?: number;
   readonly retryOn?: RetryOn;
   readonly outputChars?: number;
@@ -98,6 +102,16 @@ export interface ToolFactory<Custom> {
   >(
     tool: ToolFacts<Name, In, Out, Caps, Config> & {
       run(input: ReadArgumentsOf<In>, context: ToolContext<Caps, Config, Custom>): Returned | Promise<Returned>;
+      /**
+       * How a call is undone: by another tool, or by a function that gets the call's arguments, as `run` got them, and its
+       * output. Default: not at all.
+       */
+      readonly undo?:
+        | ToolUndo
+        | ((
+            call: UndoneCall<ReadArgumentsOf<In>, NoInfer<OutputFrom<Out, Returned>>>,
+            context: ToolContext<Caps, Config, Custom>,
+          ) => unknown);
     },
   ): Tool<Name, ArgumentsOf<In>, OutputFrom<Out, Returned>> & { readonly run: (...args: never) => unknown };
 }

@@ -43,7 +43,7 @@ export interface ToolDefinition {
   readonly annotations?: ToolAnnotations;
   /** Whether a person has to approve each call before it runs, or each whose arguments match a schema. Default: no. */
   readonly approval?: ToolApproval;
-  /** The tool that undoes a call of this one. Default: none. */
+  /** The tool that undoes a call of this one. A JavaScript module may export a function `undo` instead. Default: none. */
   readonly undo?: ToolUndo;
   /**
    * Maximum characters of a text output: a longer one is cut and marked in its last line and in
@@ -118,8 +118,8 @@ export interface ToolInfo<Name extends string = string> {
   readonly annotations: ToolAnnotations;
   /** Whether a person has to approve its calls. */
   readonly approval?: ToolApproval;
-  /** The tool that undoes a call of it. */
-  readonly undo?: ToolUndo;
+  /** The tool that undoes a call of it; `function`: its module has a function for it. */
+  readonly undo?: ToolUndo | "function";
   readonly retries: number;
   /** The level in force; `isolationReason` explains a difference from the requested one. */
   readonly isolation: Isolation;

@@ -42,12 +42,12 @@ export interface RunningProgram {
   readonly finish: (result: ToolResult) => ToolResult;
 }
 
-/** What a call that undoes another calls by a name that is no tool's: a call below that one, which is undone by a call of its own. */
-export interface UndoTarget {
-  readonly id: string;
-  /** Whether what has failed in it is tried again. */
-  readonly isAgain: boolean;
-}
+/** What a call that undoes another calls by a name that is no tool's. */
+export type UndoTarget =
+  /** A call below that one, which is undone by a call of its own. `isAgain`: whether what has failed in it is tried again. */
+  | { readonly kind: "call"; readonly id: string; readonly isAgain: boolean }
+  /** The function by which a tool's module undoes its calls. */
+  | { readonly kind: "function"; readonly tool: string };
 
 /** A tool that can be called. Immutable: registering its name again makes another one. */
 export interface RegisteredTool {
@@ -65,6 +65,8 @@ export interface RegisteredTool {
   readonly outputAt: OutputAt | null;
   /** Whether it may have operations beside its main one. */
   readonly takesCommands: boolean;
+  /** Its calls are those of the function that undoes calls of the tool: the command `undo`. */
+  readonly isUndoer?: true;
   readonly outputChars: number | null;
   /** The argument that sets the maximum seconds of a call. */
   readonly timeoutArgument: string | null;
@@ -106,11 +108,37 @@ function namesOf({ node }: Bundle): Pick<ToolInfo, "node"> {
   return node === undefined ? {} : { node: frozenCopy(node) };
 }
 
-function annotationsOf({
-  annotations,
-  approval,
-  undo,
-}: CheckedDefinition): Pick<ToolInfo, "annotations" | "approval" | "undo"> {
+/** How calls are undone, as the definition or the module says. Throws a `GloveboxError` where both do. */
+function undoOf(
+  { name, undo }: CheckedDefinition,
+  { runtime }: Bundle,
+  { contract, described }: Loaded,
+): ToolInfo["undo"] {
+  if (contract !== "glovebox" || runtime !== "javascript") return undo;
+  const found: unknown = Reflect.get(Object(JSON.parse(described)), "undo");
+  if (found === undefined) return undo;
+  if (found !== "function")
+    throw loadError(
+      name,
+      "exports undo, which is no function: export undo = ({ input, output }, context) => …, or put { tool, arguments } into its definition",
+    );
+  if (undo === undefined) return found;
+  throw loadError(name, "has an undo in its definition and a function undo in its module: leave one of them out");
+}
+
+/** A tool as it undoes calls of its own. It is not repeated, whatever the tool says of its calls. */
+export function undoerOf(tool: RegisteredTool): RegisteredTool {
+  if (tool.info.undo !== "function") return tool;
+  const info = { ...tool.info, annotations: {} };
+  // It gets the arguments and the output of the call.
+  const inputBytes = tool.limits.inputBytes + tool.limits.outputBytes;
+  return { ...tool, info, limits: { ...tool.limits, inputBytes }, isUndoer: true, retries: 0, timeoutArgument: null };
+}
+
+function annotationsOf(
+  { annotations, approval }: CheckedDefinition,
+  undo: ToolInfo["undo"],
+): Pick<ToolInfo, "annotations" | "approval" | "undo"> {
   return {
     annotations: frozenCopy(annotations ?? {}),
     ...(approval === undefined ? {} : { approval: frozenCopy(approval) }),
@@ -155,7 +183,7 @@ export function registeredTool(
     outputSchema,
     runtime: bundle.runtime,
     contract: inspection.contract,
-    ...annotationsOf(definition),
+    ...annotationsOf(definition, undoOf(definition, bundle, inspection)),
     retries,
     isolation,
     ...(isolationReason === undefined ? {} : { isolationReason }),

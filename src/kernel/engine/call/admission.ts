@@ -96,7 +96,7 @@ export class Admission {
     const limits = this.#limitsOf(tool, options, parent);
     if (typeof limits === "string") return refuse("invalid_arguments", limits);
     const { command } = call;
-    if (command !== undefined && !tool.takesCommands) {
+    if (command !== undefined && !tool.takesCommands && tool.isUndoer !== true) {
       return refuse("invalid_arguments", `tool "${name}" has no commands`);
     }
     const args = given === undefined ? writeArguments(call.arguments ?? {}, limits) : takeArguments(given, limits);

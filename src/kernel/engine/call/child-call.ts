@@ -8,7 +8,7 @@ import type { EngineCall } from "./engine-call.ts";
 import type { ExecuteOptions } from "../execute-options.ts";
 import { type ToolCall, type ToolResult, writableOutput } from "../../base/result.ts";
 import { isLight, noteCallee } from "./child-tickets.ts";
-import type { RegisteredTool, UndoTarget } from "../../tool/registered-tool.ts";
+import { type RegisteredTool, undoerOf, type UndoTarget } from "../../tool/registered-tool.ts";
 
 /** Maximum nesting depth of child calls. */
 export const DEPTH_MAX = 8;
@@ -17,6 +17,9 @@ const LEAST_MS = 1;
 
 /** The end of a child call, or the id of one that has paused. */
 export type ChildRunEnd = ChildCallEnd & { readonly pausedId?: string };
+
+/** A call below that is undone by a call of its own. */
+export type KeptTarget = Extract<UndoTarget, { readonly kind: "call" }>;
 
 /** Child calls that wait: for an approval before their start, or in their runs. */
 export interface ChildWaits {
@@ -28,7 +31,7 @@ export interface ChildWaits {
     run: (args: Record<string, unknown>) => Promise<ChildRunEnd>,
   ): Promise<ChildCallEnd>;
   /** Undoes a call that is kept, for one that undoes the call above it. */
-  undoKept(parent: EngineCall, target: UndoTarget, step: number): Promise<ChildCallEnd>;
+  undoKept(parent: EngineCall, target: KeptTarget, step: number): Promise<ChildCallEnd>;
   pause: (call: EngineCall, step: number, asked: AskedPause) => Promise<unknown>;
 }
 
@@ -73,13 +76,17 @@ export function childTools(
  * too deeply, or if the call has no time or place left.
  */
 async function callTool(asked: AskedChild, pipeline: ChildRunner): Promise<ChildCallEnd> {
-  const { parent, name, args, step } = asked;
-  const undone = parent.tool.undoes?.get(name);
-  if (undone !== undefined && pipeline.durable !== null) return pipeline.durable.undoKept(parent, undone, step);
+  const { parent, args, step } = asked;
+  const target = parent.tool.undoes?.get(asked.name);
+  if (target?.kind === "call" && pipeline.durable !== null) return pipeline.durable.undoKept(parent, target, step);
+  const name = target?.kind === "function" ? target.tool : asked.name;
   const failed = await pipeline.load({ name, arguments: args }, parent.options.tenant);
   if (failed?.error) return { result: { ok: false, code: failed.error.code, message: failed.error.message } };
-  const tool = pipeline.toolOf(name, parent.tenant);
-  const run = (given: Record<string, unknown>) => runInPlace({ ...asked, args: given }, tool, pipeline);
+  const found = pipeline.toolOf(name, parent.tenant);
+  const tool = target === undefined || found === undefined ? found : undoerOf(found);
+  const command = target === undefined ? {} : { command: UNDO };
+  const run = (given: Record<string, unknown>) =>
+    runInPlace({ ...asked, ...command, name, args: given }, tool, pipeline);
   return pipeline.durable === null ? run(args) : pipeline.durable.child(parent, tool, args, step, run);
 }
 
@@ -94,7 +101,8 @@ async function runInPlace(
   if (light && parent.tool.own === undefined) noteCallee(parent.tool, name);
   const place = await childBudget.place(light);
   try {
-    return await runChild({ ...asked, place, childBudget }, pipeline);
+    const program = tool?.isUndoer === true ? { tool, trace: null } : null;
+    return await runChild({ ...asked, program, place, childBudget }, pipeline);
   } finally {
     childBudget.leave(place);
   }
@@ -107,15 +115,20 @@ interface AskedChild {
   readonly args: Record<string, unknown>;
   readonly signal: AbortSignal;
   readonly step: number;
+  readonly command?: string;
 }
 
+/** The command of a tool that undoes a call of it. */
+const UNDO = "undo";
+
 interface ChildCall extends AskedChild {
+  readonly program: { readonly tool: RegisteredTool; readonly trace: null } | null;
   readonly place: ChildPlace;
   readonly childBudget: ChildBudget;
 }
 
 async function runChild(
-  { parent, name, args, signal, step, place, childBudget }: ChildCall,
+  { parent, name, args, command, program, signal, step, place, childBudget }: ChildCall,
   pipeline: ChildRunner,
 ): Promise<ChildRunEnd> {
   if (signal.aborted) return { result: { ok: false, code: "cancelled", message: "the call has ended" } };
@@ -131,11 +144,11 @@ async function runChild(
   try {
     // Admit the child against the remaining budget, then reserve that budget.
     const running = pipeline.run(
-      { name, arguments: args },
+      { name, arguments: args, ...(command === undefined ? {} : { command }) },
       { ...optionsOf(parent), signal },
       parent,
       null,
-      null,
+      program,
       null,
       step,
     );

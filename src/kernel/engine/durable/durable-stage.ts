@@ -7,8 +7,8 @@ import type { AskedPause, ChildCallEnd } from "../../broker/capabilities/capabil
 import type { Policy } from "../../broker/policy.ts";
 import type { Decision, DurableCall } from "../../store/calls/durable/durable-call.ts";
 import type { CallStanding, DurablePage, TakeDurable } from "../../store/calls/durable/durable-step.ts";
-import type { RegisteredTool, UndoTarget } from "../../tool/registered-tool.ts";
-import type { ChildRunEnd, ChildWaits } from "../call/child-call.ts";
+import type { RegisteredTool } from "../../tool/registered-tool.ts";
+import type { ChildRunEnd, ChildWaits, KeptTarget } from "../call/child-call.ts";
 import type { EngineCall } from "../call/engine-call.ts";
 import type { ExecuteOptions } from "../execute-options.ts";
 import type { Durable, Gated } from "./durable.ts";
@@ -107,7 +107,7 @@ export class DurableStage implements DurableCalls, ChildWaits {
     return pausedId === undefined ? end : (await this.#loaded.get()).durable.endOfChild(parent, step, pausedId);
   }
 
-  async undoKept(parent: EngineCall, target: UndoTarget, step: number): Promise<ChildCallEnd> {
+  async undoKept(parent: EngineCall, target: KeptTarget, step: number): Promise<ChildCallEnd> {
     return (await this.#loaded.get()).durable.undoKept(parent, target, step);
   }
 

@@ -8,9 +8,10 @@ import type { Executor } from "../../executor/executor.ts";
 import type { RunWait, WaitKind } from "../../store/calls/durable/durable-call.ts";
 import type { TakeDurable } from "../../store/calls/durable/durable-step.ts";
 import { undoId } from "../../store/calls/durable/undone-calls.ts";
-import type { RegisteredTool, UndoTarget } from "../../tool/registered-tool.ts";
+import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
 import { writeArguments } from "../call/arguments.ts";
+import type { KeptTarget } from "../call/child-call.ts";
 import { isRepeatableByName } from "../call/effect-name.ts";
 import type { EngineCall } from "../call/engine-call.ts";
 import type { WaitingOptions } from "../call-options.ts";
@@ -168,7 +169,7 @@ export class Durable {
   }
 
   /** Undoes a call below the one that `parent` undoes, and waits for the end of that: as one that has paused, it has a record. */
-  async undoKept(parent: EngineCall, target: UndoTarget, step: number): Promise<ChildCallEnd> {
+  async undoKept(parent: EngineCall, target: KeptTarget, step: number): Promise<ChildCallEnd> {
     const waits = this.waitsOf(parent);
     const known = waits.known(step);
     const begun = known?.kind === "call" ? known : await undoBelow(this.#parts.take, target, { id: waits.id, step });
@@ -223,14 +224,20 @@ export class Durable {
     given: string,
     asked: string | null,
   ): Promise<Gated | { readonly approval: NeededApproval; readonly args: string }> {
-    const checked = await this.checks.check(call, given);
+    // Whether somebody has to approve what undoes a call is a matter of the arguments of that call.
+    const undone = call.tool.isUndoer === true ? (parseForWriting(given) as Readonly<Record<string, unknown>>) : null;
+    const checked = await this.checks.check(call, undone === null ? given : JSON.stringify(undone["input"] ?? {}));
     if (checked.kind === "invalid") {
       const { code, message, violations } = checked.failure;
       return { kind: "refused", error: toolError(code, message, violations && { violations }) };
     }
     const { args } = checked;
     const approval = await neededApproval(call, args, { policy: this.#policy, checks: this.checks, asked });
-    return approval === null ? { kind: "open" } : { approval, args };
+    if (approval === null) return { kind: "open" };
+    if (undone === null) return { approval, args };
+    const output = JSON.stringify(undone["output"] ?? null);
+    const message = `to undo a call: ${approval.message}`;
+    return { approval: { ...approval, message }, args: `{"input":${args},"output":${output}}` };
   }
 
   #approvalWait(id: string, step: number, tool: RegisteredTool, args: string, needed: NeededApproval): WaitKind {

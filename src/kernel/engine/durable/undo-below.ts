@@ -1,20 +1,20 @@
 import type { ChildCallEnd } from "../../broker/capabilities/capability.ts";
 import type { CallPlace, TakeDurable } from "../../store/calls/durable/durable-step.ts";
 import { NOTHING_CALLED } from "../../store/calls/durable/undone-calls.ts";
-import type { UndoTarget } from "../../tool/registered-tool.ts";
 import { readResult } from "../../base/result.ts";
+import type { KeptTarget } from "../call/child-call.ts";
 import { hasFailed } from "./undo.ts";
 
 /** What the program of a call that undoes hears of a call below that is gone from the store. */
 const GONE = "what it called is not known any more, as its call is not kept any more";
 
 /**
- * Makes the call that undoes one below, once, or finds it: its id, or the answer where there is none. The answer is `null`
+ * Makes the call that undoes one below, once, or finds it: its id, or an answer instead. The answer is `null`
  * where the call below has called no tools, and a text where nobody knows that. `within`: what waits for it.
  */
 export async function undoBelow(
   take: TakeDurable,
-  { id, isAgain }: UndoTarget,
+  { id, isAgain }: KeptTarget,
   within: CallPlace,
 ): Promise<{ readonly id: string } | ChildCallEnd> {
   const begin = (after: string | null) => take({ kind: "undo", id, tenant: null, after, within, nowMs: Date.now() });

@@ -54,8 +54,8 @@ const UNDOES = `(async (effects) => {
         continue;
       }
       const values = { input: JSON.parse(input, withDigits), output: JSON.parse(output, withDigits) };
-      const pointers = Object.entries(undo.arguments);
-      await tools[undo.tool](Object.fromEntries(pointers.map(([name, pointer]) => [name, valueAt(values, pointer)])));
+      const pointers = Object.entries(undo.arguments ?? {}).map(([name, pointer]) => [name, valueAt(values, pointer)]);
+      await tools[undo.name ?? undo.tool](undo.name === undefined ? Object.fromEntries(pointers) : values);
       report.push({ ...effect, outcome: "undone" });
     } catch (error) {
       const outcome = error?.code === "outcome_unknown" ? "in_doubt" : "failed";
@@ -87,8 +87,8 @@ export async function undoing(
   parts: UndoParts,
 ): Promise<Undoing> {
   const plan = program?.state ?? (await planOf(id, call, parts));
-  const { tools, effects, below = {} } = JSON.parse(plan) as Plan;
-  const allowed = new Set([...tools, ...Object.keys(below)]);
+  const { tools, effects, targets = {} } = JSON.parse(plan) as Plan;
+  const allowed = new Set([...tools, ...Object.keys(targets)]);
   const tool = parts.programs.toolFor(
     {
       kind: "tools",
@@ -109,15 +109,15 @@ export async function undoing(
     { finish: reported, state: () => plan },
   );
   const args = `{"code":${JSON.stringify(UNDOES)},"input":[${effects.join()}],"resultChars":${REPORT_CHARS}}`;
-  const undoes = new Map(Object.entries(below));
+  const undoes = new Map(Object.entries(targets));
   return { tool: { ...tool, info: { ...tool.info, name: NAME }, undoes }, args };
 }
 
-/** The tools that undo, in their order, the effects, each as JSON, and the calls below that are undone, by names for the program. */
+/** The tools that undo, in their order, the effects, each as JSON, and what else the program calls, by its names for that. */
 interface Plan {
   readonly tools: readonly string[];
   readonly effects: readonly string[];
-  readonly below?: Readonly<Record<string, UndoTarget>>;
+  readonly targets?: Readonly<Record<string, UndoTarget>>;
 }
 
 async function planOf(
@@ -134,12 +134,12 @@ async function planOf(
     if (reported !== undefined && reported.outcome !== "failed") return { text: JSON.stringify(reported), by: null };
     const effect = effectOf(ask, tenant, parts, true);
     // What is not in the report itself had no effect, or was undone below.
-    return effect === null || (reported === undefined && effect.by?.kind !== "below") ? [] : effect;
+    return effect === null || (reported === undefined && !isBelow(effect)) ? [] : effect;
   });
   const tools = planned.flatMap(({ by }) => (by?.kind === "tool" ? [by.tool] : []));
-  const below = planned.flatMap(({ by }) => (by?.kind === "below" ? [[by.name, by.target] as const] : []));
+  const targets = planned.flatMap(({ by }) => (by?.kind === "target" ? [[by.name, by.target] as const] : []));
   const effects = planned.map(({ text }) => text);
-  return JSON.stringify({ tools, effects, below: Object.fromEntries(below) } satisfies Plan);
+  return JSON.stringify({ tools, effects, targets: Object.fromEntries(targets) } satisfies Plan);
 }
 
 /** The report of a try, by the steps of its effects; `null` without a try. Rejects with a `StoreError`. */
@@ -167,8 +167,12 @@ interface PlannedEffect {
   /** What undoes it; `null` for nothing. */
   readonly by:
     | { readonly kind: "tool"; readonly tool: string }
-    | { readonly kind: "below"; readonly name: string; readonly target: UndoTarget }
+    | { readonly kind: "target"; readonly name: string; readonly target: UndoTarget }
     | null;
+}
+
+function isBelow({ by }: PlannedEffect): boolean {
+  return by?.kind === "target" && by.target.kind === "call";
 }
 
 /** `null` where there was no effect. */
@@ -191,18 +195,22 @@ function effectOf(
   }
   const tool = registry.get(called.name, tenant);
   const { keptAs, hasFailed: isFailed } = called;
+  const name = `(${step})`;
   const below = (outcome: UndoneEffect["outcome"] | null, id: string): PlannedEffect => {
-    const name = `(${step})`;
     const text = JSON.stringify({ ...effect, below: { name, id, outcome } });
-    return { text, by: { kind: "below", name, target: { id, isAgain } } };
+    return { text, by: { kind: "target", name, target: { kind: "call", id, isAgain } } };
   };
   if (tool === undefined && keptAs === null) return report("no_undo", "the tool is not registered any more");
   const { annotations = {}, undo } = tool?.info ?? {};
   if (annotations.readOnly === true || (tool !== undefined && undo === undefined && mayDoNothing(tool))) return null;
   // A tool's own undo is for all that its call did, whether that was kept or not.
   if (undo !== undefined && isAnswered && !isFailed) {
-    const values = `"undo":${JSON.stringify(undo)},"input":${called.input},"output":${called.output}`;
-    return { text: `${JSON.stringify(effect).slice(0, -1)},${values}}`, by: { kind: "tool", tool: undo.tool } };
+    const isFunction = undo === "function";
+    const by = isFunction ? { name } : undo;
+    const values = `"undo":${JSON.stringify(by)},"input":${called.input},"output":${called.output}`;
+    const text = `${JSON.stringify(effect).slice(0, -1)},${values}}`;
+    if (!isFunction) return { text, by: { kind: "tool", tool: undo.tool } };
+    return { text, by: { kind: "target", name, target: { kind: "function", tool: called.name } } };
   }
   if (keptAs !== null)
     return below(isFailed || isOnlyCalling(tool) ? null : isAnswered ? "no_undo" : "in_doubt", keptAs);

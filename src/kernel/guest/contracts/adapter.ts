@@ -31,6 +31,22 @@ export interface Adapter {
   open(exports: Exports, facts: ToolFacts, lives: boolean): ToolFunction;
 }
 
+/** A tool whose module may have a function that undoes a call: that is its only command, and what it gives back is nobody's. */
+export function withUndo(
+  tool: ToolFunction,
+  undo: unknown,
+  reads: ((input: unknown) => unknown) | null = null,
+): ToolFunction {
+  if (typeof undo !== "function") return tool;
+  const run = undo as (call: object, context: ToolContext) => unknown;
+  const undoes = async (call: unknown, context: ToolContext): Promise<null> => {
+    const { input, output } = call as { readonly input: unknown; readonly output: unknown };
+    await run({ input: reads === null ? input : await reads(input), output }, context);
+    return null;
+  };
+  return (input, context, command) => (command === undefined ? tool(input, context, command) : undoes(input, context));
+}
+
 /** The tool's config as an object, which the contract requires. */
 export function configOf(facts: ToolFacts): object {
   const config = parseWithBigInts(facts.config);

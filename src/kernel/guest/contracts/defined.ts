@@ -1,11 +1,13 @@
-import { type Exports, isObject, isThenable, type ToolFunction } from "./adapter.ts";
+import { type Exports, isObject, isThenable, type ToolFunction, withUndo } from "./adapter.ts";
 
 /**
  * Tools of `defineTool`. The bundler's `defineTool` marks them: the mark describes a schema, which a module with its
- * schema library can do. A bundle that is made for calls exports the function `run` alone.
+ * schema library can do. A bundle that is made for calls exports the function `run` alone, or with one that undoes calls.
  */
 interface DefinedTool {
   readonly run: unknown;
+  /** How its calls are undone: a function, or what the host reads. */
+  readonly undo?: unknown;
   readonly inputSchema?: unknown;
   readonly outputSchema?: unknown;
   readonly "~tool": (schema: unknown, side: "input" | "output") => SchemaDescription;
@@ -31,13 +33,15 @@ export function definedIn(exports: Exports): DefinedTool | undefined {
 
 /** Describes a tool as its definition, with JSON Schemas, for the host. */
 export function describeDefined(tool: DefinedTool): object {
-  const { run, inputSchema, outputSchema, "~tool": describe, ...facts } = tool;
+  const { run, undo, inputSchema, outputSchema, "~tool": describe, ...facts } = tool;
   if (typeof run !== "function") throw new TypeError("defineTool takes a function run(input, context)");
   const input = describedBy(describe, "inputSchema", inputSchema, "input");
   const output = describedBy(describe, "outputSchema", outputSchema, "output");
   return {
+    ...(typeof undo === "function" ? { undo: "function" } : {}),
     definition: {
       ...facts,
+      ...(undo === undefined || typeof undo === "function" ? {} : { undo }),
       ...(input === null ? {} : { inputSchema: input.schema }),
       ...(output === null ? {} : { outputSchema: output.schema }),
     },
@@ -74,11 +78,11 @@ function moreOf(name: string, description: SchemaDescription | null): string {
 }
 
 /** The function of a defined tool, with its schemas around it where the bundle says that they parse. */
-export function openDefined(exports: Exports, { run, inputSchema, outputSchema }: DefinedTool): ToolFunction {
+export function openDefined(exports: Exports, { run, undo, inputSchema, outputSchema }: DefinedTool): ToolFunction {
   if (typeof run !== "function") throw new TypeError("the tool has no function run(input, context)");
-  const call = run as ToolFunction;
-  if (exports[PARSES] !== true) return call;
+  if (exports[PARSES] !== true) return withUndo(run as ToolFunction, undo);
   const reads = parserOf(inputSchema, refuseArguments);
+  const call = withUndo(run as ToolFunction, undo, reads);
   const writes = parserOf(outputSchema, refuseOutput);
   return (input, context, command) => {
     // The schemas describe the tool's main operation, not its commands.

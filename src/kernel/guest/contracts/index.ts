@@ -1,26 +1,30 @@
 import { describeExports } from "./find-tools.ts";
-import { type Adapter, type Exports, isObject, type ToolFunction } from "./adapter.ts";
+import { type Adapter, type Exports, isObject, type ToolFunction, withUndo } from "./adapter.ts";
 import { definedIn, describeDefined, openDefined } from "./defined.ts";
 import { toolSetAdapter } from "./tool-set.ts";
 
 /**
  * Glovebox's own contract: a tool of `defineTool`; or `export const spec`, and a default export that takes the arguments
- * and the context.
+ * and the context. `export const undo` may be a function that undoes a call.
  */
 const gloveboxAdapter: Adapter = {
   name: "glovebox",
   matches: (exports) => typeof exports["default"] === "function",
   describe: (exports) => {
     const defined = definedIn(exports);
+    const undo = exports["undo"];
+    if (defined !== undefined && exports["default"] === defined && undo !== undefined)
+      throw new TypeError("what undoes a tool of defineTool is a member of it: move the export undo there");
     if (defined !== undefined) return describeDefined(defined);
-    return typeof exports["default"] === "function" ? null : { seen: describeExports(exports) };
+    if (typeof exports["default"] !== "function") return { seen: describeExports(exports) };
+    return undo === undefined ? null : { undo: typeof undo };
   },
   open: (exports) => {
     const defined = definedIn(exports);
     if (defined !== undefined) return openDefined(exports, defined);
     const tool = exports["default"];
     if (typeof tool !== "function") throw new TypeError("the module's default export is not a function");
-    return tool as ToolFunction;
+    return withUndo(tool as ToolFunction, exports["undo"]);
   },
 };
 

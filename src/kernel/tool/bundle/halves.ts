@@ -16,7 +16,7 @@ import { everyNode, isPlainKey, keyName, Purity } from "./purity.ts";
  * The texts are JavaScript as esbuild prints it. What is left out is replaced by spaces, so lines stay where they are.
  */
 
-/** The entry with nothing but `run` in its tool, or why it is left as it is. */
+/** The entry with nothing but functions for calls in its tool, or why it is left as it is. */
 export type CallHalf =
   { readonly kind: "halved"; readonly text: string } | { readonly kind: "whole"; readonly reason: string };
 
@@ -65,7 +65,7 @@ function halfOf(text: string, program: Program): CallHalf {
   if (name !== undefined && countOf(program, name) > found.mentions)
     return whole(`it uses its tool by the name ${name}`);
   const names = new Set<string>();
-  let run: Node | undefined;
+  const kept: Node[] = [];
   for (const property of tool.properties) {
     if (property.type !== "Property" || property.kind !== "init" || !isPlainKey(property.key, property.computed)) {
       return whole("its tool has a spread, a computed key or an accessor");
@@ -73,13 +73,14 @@ function halfOf(text: string, program: Program): CallHalf {
     const key = keyName(property.key) ?? "";
     if (names.has(key)) return whole(`its tool has ${key} twice`);
     names.add(key);
-    if (key === "run") run = property;
+    const isKept = key === "run" || (key === "undo" && property.value.type !== "ObjectExpression");
+    if (isKept) kept.push(property);
     else if (!purity.isPure(property.value)) return whole(`its ${key} may do something besides having a value`);
   }
-  if (run === undefined) return whole("its tool has no run");
+  if (!names.has("run")) return whole("its tool has no run");
   const edits = [
-    { from: tool.start + 1, to: run.start, by: "" },
-    { from: run.end, to: tool.end - 1, by: "" },
+    ...kept.map(({ start }, at) => ({ from: kept[at - 1]?.end ?? tool.start + 1, to: start, by: at === 0 ? "" : "," })),
+    { from: kept.at(-1)?.end ?? tool.start + 1, to: tool.end - 1, by: "" },
     ...exportEdits(text, program, name),
     ...pureEdits(program, purity),
   ];

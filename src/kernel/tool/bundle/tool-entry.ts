@@ -19,8 +19,9 @@ function describerText(): { readonly text: string; readonly loader: Loader } {
   return describer;
 }
 
-/** A call has no use for the tool's description. */
-const FOR_CALLS = "export const defineTool = (tool) => tool.run;\nexport const toolFactory = () => defineTool;\n";
+/** A call has no use for the tool's description, but may undo another one. */
+const FOR_CALLS =
+  'export const defineTool = (tool) => typeof tool.undo === "function" ? { ...tool, "~tool": () => null } : tool.run;\nexport const toolFactory = () => defineTool;\n';
 /** The mark by which the guest knows a tool, and describes its schemas. */
 const FOR_ALL =
   'export const defineTool = (tool) => ({ ...tool, "~tool": describeSchema });\nexport const toolFactory = () => defineTool;\n';

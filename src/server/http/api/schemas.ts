@@ -183,7 +183,7 @@ const TOOL_INFO = exactly(
     contract: text("The contract in which its module is written."),
     annotations: DEFINITION.properties.annotations,
     approval: DEFINITION.properties.approval,
-    undo: DEFINITION.properties.undo,
+    undo: { anyOf: [DEFINITION.properties.undo, { const: "function" }] },
     retries: { type: "integer" },
     isolation: text("Isolation level: what each call gets of its own."),
     isolationReason: text("Why the level differs from the requested one."),

@@ -197,6 +197,16 @@ test("the report names what cannot be undone, and leaves out what had no effect"
   ]);
 });
 
+test("the report names a snippet, whose own calls nobody knows", async () => {
+  await using engine = await open("snippet");
+  const code = `await tools.shop.buy({ "an item": "a" });`;
+  await engine.snippets.save({ name: "order", description: "Orders.", code });
+  const id = await run(engine, "await tools.snippets.order({});");
+  const effect = { step: 1, tool: "snippets.order", outcome: "no_undo" };
+  expect((await engine.calls.undo(id))?.effects).toMatchObject([effect]);
+  expect(effects).toEqual(["buy a"]);
+});
+
 test("a call that undoes passes the policy's approvals as any other", async () => {
   await using engine = await open("approvals", ["shop.return"]);
   const id = await run(engine, `await tools.shop.buy({ "an item": "a" });`);

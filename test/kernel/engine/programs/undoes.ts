@@ -48,11 +48,18 @@ await using engine = await createEngine({
       source: "export default ({ n }, { host }) => host.ledger.add({ n: -n });",
     },
     {
+      name: "own",
+      description: "A step that its module takes back.",
+      capabilities: { ledger: true },
+      source: `${add}
+        export const undo = ({ output }, { host }) => host.ledger.add({ n: -output });`,
+    },
+    {
       name: "all",
       description: "Three steps, and a failure.",
-      capabilities: { tools: ["step"] },
+      capabilities: { tools: ["step", "own"] },
       source: `export default async (input, { host }) => {
-        for (const n of [1, 2, 3]) await host.tools.step({ n });
+        for (const n of [1, 2, 3]) await host.tools[n === 2 ? "own" : "step"]({ n });
         throw new Error("no more");
       };`,
     },

@@ -149,6 +149,21 @@ const ODD: readonly (readonly [name: string, kind: Halves["kind"], text: string]
     `${HEAD}let ready = 0;\nready = 5;\nexport default defineTool({ ${FACTS}, run: () => ready });`,
   ],
   [
+    "a method that undoes, before run",
+    "call",
+    `${HEAD}let n = 0;\nexport default defineTool({ ${FACTS}, async undo({ input }) { return [input.a, n]; }, inputSchema: z.object({}), run: () => ++n });`,
+  ],
+  [
+    "a function that undoes, by its name",
+    "call",
+    `${HEAD}const undo = ({ output }) => output + 1;\nexport default defineTool({ ${FACTS}, run: () => 1, inputSchema: z.object({}), undo });`,
+  ],
+  [
+    "another tool that undoes",
+    "call",
+    `${HEAD}export default defineTool({ ${FACTS}, run: () => 1, undo: { tool: "back", arguments: {} } });`,
+  ],
+  [
     "an effect of an import",
     "call",
     `${HEAD}import "./effect.ts";\nexport default defineTool({ ${FACTS}, run: () => globalThis.log.length });`,
@@ -560,13 +575,16 @@ async function answersOf(text: string): Promise<unknown> {
     const make = vm.runInNewContext(`(function () { "use strict"; ${text}\nreturn ${SCRIPT_EXPORTS}; })`, {
       log,
     }) as () => {
-      default: { run: unknown } | ((...args: unknown[]) => unknown);
+      default: { run: unknown; undo?: unknown } | ((...args: unknown[]) => unknown);
     };
     const tool = make().default;
     const run = typeof tool === "function" ? tool : tool.run;
     if (typeof run !== "function") return "no run";
     for (const input of inputs)
       answers.push(await answerOf(() => Reflect.apply(run, undefined, [input, { callId: "c" }])));
+    const undo = typeof tool === "function" ? undefined : tool.undo;
+    if (typeof undo === "function")
+      answers.push(await answerOf(() => Reflect.apply(undo, undefined, [{ input: { a: "one" }, output: 1 }, {}])));
     // The library is evaluated by one of the two only.
     answers.push(log.filter((line) => line !== "library evaluated"));
   }

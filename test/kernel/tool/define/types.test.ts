@@ -56,6 +56,35 @@ test("a schema of zod types the arguments, the output and the examples", () => {
   expect(greet.name).toBe("greet");
 });
 
+test("a function that undoes gets the arguments as run gets them, and the output as its caller gets it", () => {
+  const inputSchema = z.object({ name: z.string().default("Ada") });
+  const send = define({
+    name: "send",
+    description: "Sends.",
+    capabilities: { inventory: true },
+    inputSchema,
+    outputSchema: z.object({ sent: z.date() }),
+    run: ({ name }) => ({ sent: new Date(name.length) }),
+    async undo({ input, output }, { host }) {
+      expectTypeOf(input).toEqualTypeOf<{ name: string }>();
+      expectTypeOf(output).toEqualTypeOf<{ sent: string }>();
+      await host.inventory.count({ item: input.name });
+    },
+  });
+  expectTypeOf<Types<typeof send>["output"]>().toEqualTypeOf<{ sent: string }>();
+  const free = defineTool({
+    name: "free",
+    description: "Has no schemas.",
+    run: (): { n: number } => ({ n: 1 }),
+    undo: ({ output }) => expectTypeOf(output).toEqualTypeOf<{ n: number }>(),
+  });
+  expectTypeOf<Types<typeof free>["output"]>().toEqualTypeOf<{ n: number }>();
+  defineTool({ name: "a", description: "A.", run: () => 1, undo: { tool: "b", arguments: { n: "/output" } } });
+  // @ts-expect-error: neither a function nor the name of a tool
+  defineTool({ name: "a", description: "A.", run: () => 1, undo: "b" });
+  expect(free.name).toBe("free");
+});
+
 test("a JSON Schema types the arguments without `as const`, and a Date of the output is a string", () => {
   const stock = define({
     name: "shop-count",
