@@ -5,6 +5,7 @@ import { emptyMetadata, refusedCall, success, type ToolCall, type ToolResult } f
 import type { ProgramTools } from "../kernel/broker/capabilities/program-tools.ts";
 import type { Engine } from "../kernel/engine/engine.ts";
 import type { ExecuteOptions } from "../kernel/engine/execute-options.ts";
+import type { OfTenant } from "../kernel/engine/local-engine.ts";
 import type { ProgramCheck } from "../kernel/engine/telemetry/events.ts";
 import type { ToolDescription } from "../kernel/tool/contracts/contract.ts";
 import type { OwnWaits, ToolRunner } from "../kernel/tool/contracts/runner.ts";
@@ -54,6 +55,9 @@ export type CallWork = (host: ProgramHost, options: ExecuteOptions) => Promise<T
 export interface ProgramRunner extends ToolRunner, ProgramHost {
   /** Options of code mode that `codeMode` does not name itself. */
   readonly codeMode?: CodeModeOptions | undefined;
+  /** `tenant`: whose own tools are there, too. */
+  list(of?: OfTenant): readonly ToolDescription[];
+  get(name: string, of?: OfTenant): ToolDescription | undefined;
   /**
    * Counts a call, and does its work with its caller's permissions, or answers one that the caller may not make now.
    * Default: its work is done.
@@ -132,23 +136,28 @@ interface ReadProgram {
 
 /** A program that goes on after a pause, with the code mode that the runner has now. */
 export function restoreProgram(runner: ProgramRunner, stored: StoredProgram): RestoredProgram {
-  return new ProgramTool(runner, new CodeModeCache(runner.codeMode ?? {})).restore(stored);
+  const { tenant = runner.codeMode?.tenant } = stored;
+  const options = { ...runner.codeMode, ...(tenant !== undefined && { tenant }) };
+  return new ProgramTool(runner, new CodeModeCache(options)).restore(stored);
 }
 
 class ProgramTool implements CodeMode {
   readonly #runner: ProgramRunner;
   readonly #options: ResolvedCodeMode;
   readonly #cache: CodeModeCache;
+  readonly #whose: OfTenant;
   #tool: { readonly text: string; readonly tool: ToolDescription } | null = null;
 
   constructor(runner: ProgramRunner, cache: CodeModeCache) {
     this.#runner = runner;
     this.#options = cache.options;
     this.#cache = cache;
+    const { tenant } = cache.options;
+    this.#whose = tenant === undefined ? {} : { tenant };
   }
 
   get #catalog(): Catalog {
-    return this.#cache.catalogs.get(this.#runner.list(), this.#options);
+    return this.#cache.catalogs.get(this.#runner.list(this.#whose), this.#options);
   }
 
   list(): readonly ToolDescription[] {
@@ -224,8 +233,7 @@ class ProgramTool implements CodeMode {
   }
 
   #withTenant(options: ExecuteOptions): ExecuteOptions {
-    const { tenant } = this.#options;
-    return options.tenant !== undefined || tenant === undefined ? options : { ...options, tenant };
+    return options.tenant === undefined ? { ...options, ...this.#whose } : options;
   }
 
   /** The same object as long as its text is the same. */
@@ -254,19 +262,10 @@ class ProgramTool implements CodeMode {
   }
 
   /** A program that goes on after a pause. */
-  restore({ code, input, resultChars, limits, callees, state }: StoredProgram): RestoredProgram {
+  restore({ state, tenant: _tenant, ...kept }: StoredProgram): RestoredProgram {
     const { calls, warnings } = ProgramCalls.from(state);
-    const tools = this.#toolsFor(calls);
     return {
-      program: {
-        kind: "tools",
-        code,
-        input,
-        resultChars,
-        limits,
-        tools,
-        ...(callees === undefined ? {} : { callees }),
-      },
+      program: { kind: "tools", ...kept, tools: this.#toolsFor(calls) },
       finish: (result) => programResult(result, calls, warnings),
       state: () => calls.kept(warnings),
     };
@@ -329,7 +328,7 @@ class ProgramTool implements CodeMode {
     // A registry lists its tools after their first call.
     const unlisted = catalog
       .unlistedIn(built)
-      .flatMap((name) => (mayCall(name, this.#options) ? (this.#runner.get(name) ?? []) : []));
+      .flatMap((name) => (mayCall(name, this.#options) ? (this.#runner.get(name, this.#whose) ?? []) : []));
     const checked = await catalog.check(code, built, unlisted, payer);
     if (checked.kind === "checked" && checked.problems.length > 0) throw problemError(checked.problems);
     return checked;
@@ -359,7 +358,7 @@ class ProgramTool implements CodeMode {
   }
 
   #has(name: string): boolean {
-    return mayCall(name, this.#options) && this.#runner.get(name) !== undefined;
+    return mayCall(name, this.#options) && this.#runner.get(name, this.#whose) !== undefined;
   }
 
   async #search(given: unknown): Promise<FoundTools> {

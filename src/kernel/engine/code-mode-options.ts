@@ -16,7 +16,7 @@ export interface CodeModeOptions {
    * checked runs, and says so. `require`: such a program does not run. Default `auto`.
    */
   readonly typeCheck?: TypeCheckMode;
-  /** Tenant of programs whose call names none. */
+  /** Tenant of programs whose call names none. Its own tools are there for them, too. */
   readonly tenant?: string;
   /** Length of a result as JSON, in UTF-16 units, beyond which a model gets a preview. Default 24,000. */
   readonly resultChars?: number;

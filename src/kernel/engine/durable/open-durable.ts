@@ -65,11 +65,14 @@ export function openDurable({
     const pinnedTool = { ...made, info, capabilities, usage };
     return tool.snippet === undefined ? pinnedTool : withTools(pinnedTool, tool.snippet);
   };
-  const program = async ({ args }: DurableRecord, { program: kept }: DurableRuns): Promise<RegisteredTool> => {
+  const program = async (
+    { args, options: { tenant } }: DurableRecord,
+    { program: kept }: DurableRuns,
+  ): Promise<RegisteredTool> => {
     const make = restore();
     if (make === null || kept === null) throw new TypeError("nobody runs programs here");
     const { code, input, resultChars } = JSON.parse(args) as Pick<StoredProgram, "code" | "input" | "resultChars">;
-    const restored = await make({ code, input, resultChars, ...kept });
+    const restored = await make({ code, input, resultChars, ...kept, ...(tenant !== undefined && { tenant }) });
     return programs.toolFor(restored.program, { finish: restored.finish, state: restored.state });
   };
   const run = (resumption: Resumption): Promise<ToolResult> =>

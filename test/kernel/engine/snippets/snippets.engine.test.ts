@@ -86,6 +86,21 @@ describe("a snippet", () => {
     }
   });
 
+  test("is called by programs of its tenant, also after they have waited", async () => {
+    await using engine = await createEngine({ ...OPTIONS, codeMode: {}, calls: { path: ":memory:" } });
+    await engine.snippets.save(BOTH, { tenant: "acme" });
+    const code =
+      "return [await tools.snippets.report({ n: 1 }), await tools.pay({ n: 2 }), await tools.snippets.report({ n: 3 })];";
+    const { error } = await codeMode(engine, { tenant: "acme" }).run(code);
+    const id = error?.code === "paused" ? (error.details?.id ?? "") : "";
+    const wait = (await engine.calls.durable.get(id))?.waits[0];
+    const digest = wait?.kind === "approval" ? wait.digest : "";
+    await engine.calls.decide(id, { wait: wait?.step ?? 0, decision: "approve", digest });
+    const result = await engine.calls.result(id, {}, { waitMs: 25_000 });
+    const lists = [1, 3].map((n) => [`crm.list ${n}`, `crm.get ${n}`]);
+    expect(result).toMatchObject({ error: null, output: { result: [lists[0], "pay 2", lists[1]] } });
+  });
+
   test("may call what its text names, of what its caller may call, and nothing else", async () => {
     await using engine = await createEngine(OPTIONS);
     const code = `
