@@ -34,8 +34,8 @@ export function snippetsCommand(): Command {
     .description("save a program as a tool of one tenant, in the place of one of the same name")
     .requiredOption("--description <text>", "what it does, for those who call it")
     .option("--call <id>", "save the program of this kept call of run_code, instead of a file")
-    .option("--input <file>", "JSON Schema of its input")
-    .option("--output <file>", "JSON Schema of its output")
+    .option("--input <file>", "JSON Schema of its input; default with --call: made of the call's")
+    .option("--output <file>", "JSON Schema that each output has to match")
     .action(saveSnippet);
   const remove = atServer(new Command("delete"))
     .argument("<name>", "the snippet's name, without snippets.")

@@ -1,4 +1,5 @@
 import type { ToolDescription } from "../kernel/tool/contracts/contract.ts";
+import type { ToolInfo } from "../kernel/tool/definition.ts";
 import { commentLines, pascalCase, propertyKey } from "../kernel/tool/declarations/names.ts";
 import { after, type PrintStyle, printType } from "../kernel/tool/declarations/print-type.ts";
 import type { SchemaTypes } from "../kernel/tool/declarations/schema-reader.ts";
@@ -38,7 +39,11 @@ const NAME_MAX = 48;
 const LENGTH_MAX = 8_000;
 const FULL: PrintStyle = { modifier: "", descriptionMax: PROPERTY_MAX };
 const SHORT: PrintStyle = { modifier: "", descriptionMax: 0 };
-const LESS = [{}, { outputSchema: null }, { inputSchema: { type: "object" }, outputSchema: null }] as const;
+const LESS = [{}, { outputSchema: true }, { inputSchema: { type: "object" }, outputSchema: true }] as const;
+/** Stands behind the type of an output that nobody has promised. */
+const INFERRED = " // as one output was";
+
+type ShownTool = ToolDescription & Pick<ToolInfo, "inferredOutputSchema">;
 
 /** Made once for each tool: what a tool's schemas cost is spent once. */
 const signatures = new WeakMap<ToolDescription, Signature>();
@@ -47,7 +52,7 @@ const signatures = new WeakMap<ToolDescription, Signature>();
  * The declaration of a tool. Names, descriptions and schemas are strangers': nothing in them ends a comment or is read as
  * code.
  */
-export function signatureOf(tool: ToolDescription): Signature {
+export function signatureOf(tool: ShownTool): Signature {
   const known = signatures.get(tool);
   if (known !== undefined) return known;
   const about = firstLine(tool.description);
@@ -63,7 +68,7 @@ function firstLine(description: string): string {
   return line.replace(/^\/?\*+ ?| \*\/$/g, "").replace(/^ \* ?/, "");
 }
 
-function declare(tool: ToolDescription, style: PrintStyle): Declared {
+function declare(tool: ShownTool, style: PrintStyle): Declared {
   const styles = style === SHORT ? [SHORT] : [style, SHORT];
   for (const less of LESS) {
     for (const one of styles) {
@@ -74,11 +79,12 @@ function declare(tool: ToolDescription, style: PrintStyle): Declared {
   return write({ ...tool, ...LESS[2] }, SHORT);
 }
 
-function write({ name, description, inputSchema, outputSchema }: ToolDescription, style: PrintStyle): Declared {
+function write(tool: ShownTool, style: PrintStyle): Declared {
+  const { name, description, inputSchema, outputSchema, inferredOutputSchema } = tool;
   const word = pascalCase(name, NAME_MAX);
   const prefix = /^[A-Z]/.test(word) ? word : `Tool${word}`;
   const input = typesOfSchema(inputSchema, { side: "input", name: `${prefix}Input`, longIntegers: "bigint" });
-  const output = typesOfSchema(outputSchema ?? true, {
+  const output = typesOfSchema(outputSchema ?? inferredOutputSchema ?? true, {
     side: "output",
     name: `${prefix}Output`,
     longIntegers: "bigint",
@@ -87,7 +93,8 @@ function write({ name, description, inputSchema, outputSchema }: ToolDescription
   const taken = printType(input.type, "", head.length + 1, style);
   const argument = after(head, taken);
   const answer = printType(output.type, "", argument.length - argument.lastIndexOf("\n"), style).trimStart();
-  const lines = [...commentLines(description, DESCRIPTION_MAX), `${argument}): Promise<${answer}>;`];
+  const note = (outputSchema ?? null) === null && inferredOutputSchema !== undefined ? INFERRED : "";
+  const lines = [...commentLines(description, DESCRIPTION_MAX), `${argument}): Promise<${answer}>;${note}`];
   const types = [...input.named, ...output.named].map((named) => writeType(named, style));
   const [member, named] = [lines.join("\n"), types.join("\n")];
   const length = member.length + named.length + member.split("\n").length * 2 * INDENT.length + 2;

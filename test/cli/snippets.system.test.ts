@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createEngine } from "../../src/glovebox/index.ts";
+import { codeMode } from "../../src/code-mode/index.ts";
+import { createEngine, type Engine } from "../../src/glovebox/index.ts";
 import { createKey } from "../../src/server/access/secret.ts";
 import { createServer, type Server } from "../../src/server/http/server.ts";
 
@@ -12,14 +13,17 @@ const MAIN = path.resolve(import.meta.dirname, "../../src/cli/main.ts");
 const key = createKey();
 const folder = mkdtempSync(path.join(tmpdir(), "glovebox-snippets-"));
 
+let engine: Engine;
 let server: Server;
 beforeAll(async () => {
-  const engine = await createEngine({
+  engine = await createEngine({
     workers: 1,
     executor: "threads",
+    codeMode: { typeCheck: "off" },
+    calls: { path: ":memory:", keep: "everything" },
     tools: [{ name: "greet", description: "Greets.", source: "export default ({ name }) => `Hello, ${name}!`;" }],
   });
-  const keys = [{ name: "operator", hash: key.hash, tenant: null, roles: ["admin"] as const }];
+  const keys = [{ name: "operator", hash: key.hash, tenant: null, roles: ["admin", "calls"] as const }];
   server = await createServer(engine, { port: 0, drainMs: 100, keys });
 });
 afterAll(async () => {
@@ -54,4 +58,12 @@ test("snippets save, list, show and delete are those of a server, and say what i
   expect(await snippets("save", "pair", "--description", "Greets.")).toMatchObject({ code: 2 });
   expect((await snippets("delete", "pair")).stderr).toBe("snippets.pair is deleted\n");
   expect(await snippets("show", "pair")).toMatchObject({ code: 1, stderr: expect.stringContaining("such snippet") });
+});
+
+test("snippets save takes the program of a kept call, and tells what its input and output are like", async () => {
+  const { metadata } = await codeMode(engine, { tenant: "acme" }).run("return input.n;", { input: { n: 1 } });
+  const saved = await snippets("save", "kept", "--call", metadata.callId, "--description", "Gives n.", "--json");
+  const inferred = { inferredOutputSchema: { type: "number" }, isInferred: true };
+  expect(JSON.parse(saved.stdout)).toMatchObject({ name: "kept", outputSchema: null, ...inferred });
+  expect(JSON.parse((await snippets("list", "--json")).stdout)).toMatchObject([{ name: "kept", ...inferred }]);
 });

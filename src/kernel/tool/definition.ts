@@ -112,6 +112,8 @@ export interface ToolInfo<Name extends string = string> {
   readonly tags: readonly string[];
   readonly inputSchema: JsonSchema;
   readonly outputSchema: JsonSchema | null;
+  /** JSON Schema made of one output of a snippet: for models, and no output is checked by it. Absent without one. */
+  readonly inferredOutputSchema?: JsonSchema;
   readonly runtime: Runtime;
   /** The contract in which its module is written. */
   readonly contract: ModuleContractName;

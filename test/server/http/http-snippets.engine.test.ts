@@ -91,7 +91,19 @@ test("the program of a kept call is saved by a key that may read calls", async (
   expect((await send("ada", "PUT", "/v1/snippets/kept", body)).status).toBe(403);
   expect(await send("root", "PUT", "/v1/snippets/kept?tenant=acme", body)).toMatchObject({
     status: 200,
-    body: { code: program.code, tools: ["a"], isInferred: true, inputSchema: { required: ["n"] } },
+    body: {
+      code: program.code,
+      tools: ["a"],
+      isInferred: true,
+      inputSchema: { required: ["n"] },
+      outputSchema: null,
+      inferredOutputSchema: { type: "string" },
+    },
+  });
+  const listed = (await send("bob", "GET", "/v1/tools")).body as readonly { readonly name: string }[];
+  expect(listed.find(({ name }) => name === "snippets.kept")).toMatchObject({
+    outputSchema: null,
+    inferredOutputSchema: { type: "string" },
   });
 });
 

@@ -1,3 +1,4 @@
+import { frozen } from "../../base/json.ts";
 import { type ProgramTools, programTools } from "../../broker/capabilities/program-tools.ts";
 import type { ToolDefinition } from "../../tool/definition.ts";
 import { programModule } from "../../tool/program/runner.ts";
@@ -23,6 +24,12 @@ export function definitionOf({ name, version, description, program, ...schemas }
 /** The tool that a snippet was made into, with what it may call. */
 export function withTools(tool: RegisteredTool, names: readonly string[]): RegisteredTool {
   return { ...tool, own: programTools(onlyTools(names), names), snippet: names, mapStack: programStack };
+}
+
+/** The tool with what models are told of its output. Its checks know nothing of it. */
+export function withInferred(tool: RegisteredTool, { inferredOutputSchema: schema }: KeptSnippet): RegisteredTool {
+  if (schema === null) return tool;
+  return { ...tool, info: Object.freeze({ ...tool.info, inferredOutputSchema: frozen(schema) }) };
 }
 
 function onlyTools(names: readonly string[]): ProgramTools {

@@ -1,5 +1,7 @@
 import { GloveboxError } from "../../base/errors.ts";
+import { digitsOf } from "../../base/exact-json.ts";
 import { isObject, type JsonSchema, memberOf } from "../../base/json.ts";
+import { REDACTED } from "../../store/calls/call-redaction.ts";
 import type { StoredSnippet } from "../../store/calls/durable/durable-step.ts";
 
 /** Begins the name of each snippet's tool. */
@@ -11,6 +13,8 @@ const TEXT_MAX = 256 * 1024;
 /** Levels of a value of which a schema is made, and members of each. */
 const DEPTH_MAX = 6;
 const MEMBERS_MAX = 100;
+/** Length of the schema of one output as JSON, in UTF-16 units: a longer one would keep its snippet from being saved. */
+const INFERRED_MAX = 32 * 1024;
 
 /** A program that is to be a tool. It has either `code` or `callId`. */
 export interface SnippetDefinition {
@@ -23,6 +27,7 @@ export interface SnippetDefinition {
   readonly callId?: string;
   /** JSON Schema of its `input`. Default: made of the input of the call of `callId`, or else any object. */
   readonly inputSchema?: JsonSchema;
+  /** JSON Schema that each of its outputs has to match. Without it, all do. */
   readonly outputSchema?: JsonSchema;
 }
 
@@ -48,6 +53,11 @@ export interface Snippet {
   readonly tools: readonly string[];
   readonly inputSchema: JsonSchema;
   readonly outputSchema: JsonSchema | null;
+  /**
+   * JSON Schema made of what the call of `callId` returned: models see it, and no output has to match it. `null` where there is
+   * an `outputSchema`, and where that call's value is not kept, was only kept as a preview, or is `null`.
+   */
+  readonly inferredOutputSchema: JsonSchema | null;
   /** Whether `inputSchema` was made of one input. */
   readonly isInferred: boolean;
   /** Name of the key of its author; `null` without keys. */
@@ -112,15 +122,26 @@ export function readStored({ tenant, name, text }: StoredSnippet): KeptSnippet |
   try {
     const kept: unknown = JSON.parse(text);
     if (memberOf(kept, "format") !== FORMAT || memberOf(kept, "tenant") !== tenant) return null;
-    return memberOf(kept, "name") === name ? (kept as KeptSnippet) : null;
+    if (memberOf(kept, "name") !== name) return null;
+    const snippet = kept as KeptSnippet;
+    // Earlier versions have stored none.
+    return { ...snippet, inferredOutputSchema: snippet.inferredOutputSchema ?? null };
   } catch {
     return null;
   }
 }
 
+/** A schema of values like that which a kept program has returned; `null` where it says nothing, or too much. */
+export function schemaOfOutput(output: unknown): JsonSchema | null {
+  const value = memberOf(output, "truncated") === undefined ? memberOf(output, "value") : undefined;
+  if (value === undefined || value === null || value === REDACTED) return null;
+  const schema = schemaLike(value);
+  return JSON.stringify(schema).length > INFERRED_MAX ? null : schema;
+}
+
 /** A schema of values like one: their types, and which members there are. Others are allowed. */
 export function schemaLike(value: unknown, depth = 0): JsonSchema {
-  if (depth > DEPTH_MAX || value === null) return {};
+  if (depth > DEPTH_MAX || value === null || value === REDACTED) return {};
   if (Array.isArray(value)) {
     const kinds = new Set(value.slice(0, MEMBERS_MAX).map((one) => JSON.stringify(schemaLike(one, depth + 1))));
     const [only] = kinds;
@@ -128,7 +149,8 @@ export function schemaLike(value: unknown, depth = 0): JsonSchema {
       ? { type: "array", items: JSON.parse(only) as JsonSchema }
       : { type: "array" };
   }
-  if (!isObject(value)) return typeof value === "bigint" ? { type: "integer" } : { type: typeof value };
+  if (!isObject(value)) return { type: typeof value };
+  if (digitsOf(value) !== null) return { type: "integer" };
   const entries = Object.entries(value).slice(0, MEMBERS_MAX);
   const properties = Object.fromEntries(entries.map(([name, one]) => [name, schemaLike(one, depth + 1)]));
   return { type: "object", properties, required: entries.map(([name]) => name) };

@@ -22,6 +22,7 @@ import {
   type KeptSnippet,
   readStored,
   schemaLike,
+  schemaOfOutput,
   type Snippet,
   SNIPPET_PREFIX,
   type SnippetAuthor,
@@ -29,7 +30,7 @@ import {
   type Snippets,
   storedOf,
 } from "./snippet.ts";
-import { definitionOf, withTools } from "./snippet-tool.ts";
+import { definitionOf, withInferred, withTools } from "./snippet-tool.ts";
 
 /** Time between two looks at what other engines with the same store have saved. */
 const LOOK_MS = 5_000;
@@ -48,10 +49,11 @@ export interface SnippetParts {
   readonly callOf: (id: string, tenant: string) => Promise<StoredCall | undefined>;
 }
 
-/** A program, and the input and the called tools of the call that it was taken from. */
+/** A program, and the input, the output and the called tools of the call that it was taken from. */
 interface TakenProgram {
   readonly code: string;
   readonly input: unknown;
+  readonly output: unknown;
   readonly called: readonly string[];
 }
 
@@ -158,14 +160,14 @@ export class StoredSnippets implements Snippets {
     const whose = tenant === undefined ? {} : { tenant };
     const [tool] = await this.#parts.registrar.prepare(definitionOf(kept), whose);
     if (tool === undefined) throw new GloveboxError("load_error", "the snippet is no tool");
-    return withTools(tool, kept.tools);
+    return withTools(withInferred(tool, kept), kept.tools);
   }
 
   async #made(definition: SnippetDefinition, author: SnippetAuthor): Promise<KeptSnippet> {
     checkSnippet(definition);
     const { name, description, inputSchema, outputSchema = null } = definition;
     const { tenant = "", key = null } = author;
-    const { code, input, called } = await this.#taken(definition, tenant);
+    const { code, input, output, called } = await this.#taken(definition, tenant);
     const built = await buildProgram(code, tenant);
     const problems = (await this.#parts.check()?.check(code, tenant)) ?? [];
     if (problems.length > 0) throw problemError(problems);
@@ -182,6 +184,7 @@ export class StoredSnippets implements Snippets {
       tools,
       inputSchema: inputSchema ?? (input === undefined ? ANY_ARGUMENTS : schemaLike(input)),
       outputSchema,
+      inferredOutputSchema: outputSchema === null ? schemaOfOutput(output) : null,
       isInferred: inputSchema === undefined && input !== undefined,
       author: key,
       savedAt: new Date().toISOString(),
@@ -189,16 +192,17 @@ export class StoredSnippets implements Snippets {
   }
 
   async #taken({ code, callId }: SnippetDefinition, tenant: string): Promise<TakenProgram> {
-    if (code !== undefined) return { code, input: undefined, called: [] };
+    if (code !== undefined) return { code, input: undefined, output: undefined, called: [] };
     const refuse = (why: string) => new GloveboxError("invalid_arguments", `callId names no program: ${why}`);
     const call = await this.#parts.callOf(callId ?? "", tenant);
     if (call === undefined) throw refuse("no such call is kept");
     if (call.tool !== PROGRAM_NAMES.tools) throw refuse(`it is a call of ${call.tool}`);
-    const { arguments: args, asks = [] } = call.detail ?? {};
+    const { arguments: args, output, asks = [] } = call.detail ?? {};
     const [text, input] = [memberOf(args, "code"), memberOf(args, "input")];
     if (typeof text !== "string") throw refuse("its arguments were not kept; set calls.keep to everything");
     const called = asks.flatMap(({ capability, target }) => (capability === PROGRAM_TOOLS ? (target ?? []) : []));
-    return { code: bodyOf(text), input: typeof input === "object" && input !== null ? input : undefined, called };
+    const given = typeof input === "object" && input !== null ? input : undefined;
+    return { code: bodyOf(text), input: given, output, called };
   }
 
   #shown({ program: _program, format: _format, ...kept }: KeptSnippet): Snippet {

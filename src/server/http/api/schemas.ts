@@ -179,6 +179,7 @@ const TOOL_INFO = exactly(
     tags: listOf({ type: "string" }),
     inputSchema: SCHEMA_OF_A_TOOL,
     outputSchema: { type: ["object", "boolean", "null"], description: "A JSON Schema." },
+    inferredOutputSchema: { type: "object", description: "A JSON Schema made of one output, and not enforced." },
     runtime: text("What runs it."),
     contract: text("The contract in which its module is written."),
     annotations: DEFINITION.properties.annotations,
@@ -206,6 +207,7 @@ const TOOL_INFO = exactly(
     digest: text("SHA-256 of its code, schemas and requests, in hexadecimal: a rule of the policy may pin it."),
   },
   [
+    "inferredOutputSchema",
     "approval",
     "undo",
     "isolationReason",

@@ -11,6 +11,10 @@ const SNIPPET = exactly({
   tools: { ...listOf({ type: "string" }), description: "Tools that it may call, of those that its caller may call." },
   inputSchema: SCHEMA,
   outputSchema: orNull(SCHEMA),
+  inferredOutputSchema: orNull({
+    ...SCHEMA,
+    description: "JSON Schema made of the output of one call: models see it, and no output has to match it.",
+  }),
   isInferred: { type: "boolean", description: "Whether `inputSchema` was made of the input of one call." },
   author: orNull(text("Name of the key that saved it.")),
   savedAt: text("When, in ISO 8601."),
@@ -57,7 +61,10 @@ export const PUT_SNIPPET: RouteDescription = {
             type: "object",
             description: "JSON Schema of `input`. Default: made of the input of `callId`.",
           },
-          outputSchema: SCHEMA,
+          outputSchema: {
+            type: "object",
+            description: "JSON Schema that each output has to match. Without it, all do.",
+          },
         },
         required: ["description"],
       },

@@ -177,6 +177,66 @@ describe("a snippet", () => {
     );
   });
 
+  describe("of a kept call", () => {
+    const calls = { path: ":memory:", keep: "everything" } as const;
+    const taken = async (engine: Engine, code: string, definition = {}, options = {}) => {
+      const { metadata } = await codeMode(engine, { tenant: "acme", ...options }).run(code, { input: { n: 1 } });
+      const given = { name: "taken", description: "Gets.", callId: metadata.callId, ...definition };
+      return engine.snippets.save(given, { tenant: "acme" });
+    };
+
+    test("shows models what that call has returned, and may return something else", async () => {
+      await using engine = await createEngine({ ...OPTIONS, codeMode: {}, calls });
+      const saved = await taken(engine, "return input.n > 0 ? { n: input.n, tags: ['a'] } : 'none';");
+      const inferredOutputSchema = {
+        type: "object",
+        properties: { n: { type: "number" }, tags: { type: "array", items: { type: "string" } } },
+        required: ["n", "tags"],
+      };
+      expect(saved).toMatchObject({ outputSchema: null, inferredOutputSchema });
+      const mode = codeMode(engine, { tenant: "acme" });
+      const declared = "taken(input: { n: number }): Promise<{ n: number; tags: string[] }>; // as one output was\n";
+      expect(mode.get("run_code")?.description).toContain(declared);
+      const found = await mode.execute({ name: "search_tools", arguments: { query: "taken", detail: "full" } });
+      expect(found.output).toMatchObject({ declarations: expect.stringContaining(declared) });
+      const other = await engine.execute({ name: "snippets.taken", arguments: { n: 0 } }, { tenant: "acme" });
+      expect(other).toMatchObject({ error: null, output: "none" });
+      // Nor does the checker of programs take one output for all.
+      expect(await mode.check("return tools.snippets.taken({ n: await tools.snippets.taken({ n: 0 }) });")).toEqual([]);
+    });
+
+    test("shows nothing of a value that is not there, is a preview, or has a schema", async () => {
+      await using engine = await createEngine({ ...OPTIONS, codeMode: {}, calls });
+      const none = { inferredOutputSchema: null };
+      expect(await taken(engine, "await tools.crm.get(input);")).toMatchObject(none);
+      expect(await taken(engine, "throw new Error('no');")).toMatchObject(none);
+      expect(await taken(engine, "return 'a'.repeat(2_000);", {}, { resultChars: 1_000 })).toMatchObject(none);
+      const outputSchema = { type: "number" };
+      expect(await taken(engine, "return 1;", { outputSchema })).toMatchObject({ outputSchema, ...none });
+      expect(codeMode(engine, { tenant: "acme" }).get("run_code")?.description).toContain("Promise<number>;\n");
+    });
+
+    test("shows the same in another engine with the same store, and after a restart", async () => {
+      const path = join(folder, "inferred.sqlite");
+      const options = { ...OPTIONS, codeMode: {}, calls: { ...calls, path } };
+      const shown = async (engine: Engine) => {
+        const snippets = await engine.snippets.list({ tenant: "acme" });
+        const { description = "" } = codeMode(engine, { tenant: "acme" }).get("run_code") ?? {};
+        return [snippets.map((one) => one.inferredOutputSchema), /taken.*/.exec(description)?.[0]];
+      };
+      await using other = await createEngine(options);
+      const same = [[{ type: "number" }], "taken(input: { n: number }): Promise<number>; // as one output was"];
+      {
+        await using engine = await createEngine(options);
+        await taken(engine, "return input.n;");
+        expect(await shown(engine)).toEqual(same);
+      }
+      await using engine = await createEngine(options);
+      expect(await shown(engine)).toEqual(same);
+      expect(await shown(other)).toEqual(same);
+    });
+  });
+
   test("says which of its tools is gone, and is there no more once it is deleted", async () => {
     await using engine = await createEngine(OPTIONS);
     await engine.snippets.save(BOTH);
