@@ -10,6 +10,7 @@ import type * as durable from "../../../src/server/console/page/durable-call.ts"
 import type * as wire from "../../../src/server/console/page/wire.ts";
 import type { CallComparison } from "../../../src/kernel/engine/call-history.ts";
 import type { PolicySimulation } from "../../../src/kernel/engine/policy/simulation.ts";
+import type { Snippet } from "../../../src/kernel/engine/snippets/snippet.ts";
 import type { CallReplay } from "../../../src/kernel/engine/replay/call-replays.ts";
 import type { CallPage, StoredCall } from "../../../src/kernel/store/calls/call-record.ts";
 import type { DurableCall, WaitSettlement } from "../../../src/kernel/store/calls/durable/durable-call.ts";
@@ -34,10 +35,11 @@ test("what the console reads is what the server answers", () => {
   expectTypeOf<RegisteredRecord["record"] & Pick<RegisteredRecord, "registration">>().toExtend<wire.RegisteredRecord>();
   expectTypeOf<RecordVersion>().toExtend<wire.RecordVersion>();
   expectTypeOf<Declarations>().toExtend<wire.Declarations>();
+  expectTypeOf<Snippet>().toExtend<wire.Snippet>();
   expectTypeOf<ProgramProblem>().toExtend<wire.ProgramProblem>();
   expectTypeOf<Omit<DurableCall, "waits" | "result">>().toExtend<Omit<durable.DurableCall, "waits" | "result">>();
   expectTypeOf<WaitSettlement>().toExtend<durable.Settlement>();
-  expectTypeOf<Omit<ToolInfo, "inputSchema" | "outputSchema">>().toExtend<
-    Omit<wire.ToolInfo, "inputSchema" | "outputSchema">
+  expectTypeOf<Omit<ToolInfo, "inputSchema" | "outputSchema" | "inferredOutputSchema">>().toExtend<
+    Omit<wire.ToolInfo, "inputSchema" | "outputSchema" | "inferredOutputSchema">
   >();
 });

@@ -63,10 +63,20 @@ export async function getJson<T>(path: string, given?: AbortSignal): Promise<T> 
   return readJson(await getText(path, given)) as T;
 }
 
-export async function postJson<T>(path: string, body?: Json, given?: AbortSignal): Promise<T> {
+export function postJson<T>(path: string, body?: Json, given?: AbortSignal): Promise<T> {
+  return sendJson("POST", path, body, given);
+}
+
+/** Resolves with `null` where there is no answer but that it is done. */
+export async function sendJson<T>(
+  method: "POST" | "PUT" | "DELETE",
+  path: string,
+  body?: Json,
+  given?: AbortSignal,
+): Promise<T> {
   const content = body === undefined ? {} : { headers: JSON_TYPE, body: JSON.stringify(body) };
   const signal = within(LONG_DEADLINE_MS, given);
-  return readJson(await (await request(path, { method: "POST", signal, ...content })).text()) as T;
+  return readJson((await (await request(path, { method, signal, ...content })).text()) || "null") as T;
 }
 
 function within(ms: number, given?: AbortSignal): AbortSignal {

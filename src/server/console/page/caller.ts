@@ -26,6 +26,11 @@ export function maySeeWaiting(): boolean {
   return caller.value?.roles.some((role) => role === "approve" || role === "calls") === true;
 }
 
+/** Whether the page may save and delete snippets. */
+export function isAdmin(): boolean {
+  return caller.value?.roles.includes("admin") === true;
+}
+
 /** Counts again and again while the page is visible. */
 export function watchWaiting(): void {
   setInterval(() => {

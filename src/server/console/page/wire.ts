@@ -16,6 +16,9 @@ export interface ToolInfo {
   readonly annotations?: Readonly<Partial<Record<"readOnly" | "destructive" | "idempotent" | "openWorld", boolean>>>;
   readonly inputSchema: Schema;
   readonly outputSchema: Schema | null;
+  readonly inferredOutputSchema?: Schema;
+  /** Whose it is; absent for all. */
+  readonly tenant?: string;
   readonly contract: string;
   readonly isolation: string;
   readonly isolationReason?: string;
@@ -25,6 +28,13 @@ export interface ToolInfo {
   readonly node?: readonly { readonly name: string; readonly instead?: string }[];
   readonly retries: number;
   readonly script: { readonly bytes: number; readonly evaluationMs: number };
+}
+
+/** A program that is a tool. */
+export interface Snippet {
+  readonly name: string;
+  /** Why it cannot be called. */
+  readonly unusable: string | null;
 }
 
 /** By whom and when a record of the registry was registered. */

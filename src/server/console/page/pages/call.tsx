@@ -12,6 +12,7 @@ import type { CallPage, CallSummary, Comparison, Replay, StoredCall } from "../w
 import { CallTabs } from "./call-tabs.tsx";
 import { Differences } from "./differences.tsx";
 import { useRowKeys } from "./row-keys.ts";
+import { SaveSnippet } from "./save-snippet.tsx";
 import { RowFacts, rowsOf, Waterfall } from "./waterfall.tsx";
 
 /** One past call: what it did and when, what it was given and gave. */
@@ -59,6 +60,7 @@ function Call({ call }: { call: StoredCall }) {
         </div>
       </header>
       <Actions call={call} />
+      <SaveSnippet call={call} />
       <div class="panes">
         <Timeline call={call} nested={nested} />
         <CallTabs call={call} />

@@ -1,12 +1,27 @@
-import { getJson, pathTo } from "../api.ts";
+import { useSignal } from "@preact/signals";
+import { getJson, messageOf, pathTo, sendJson } from "../api.ts";
+import { isAdmin } from "../caller.ts";
 import { CallForm } from "../call-form.tsx";
-import { Badge, Card, Figure, JsonView, Notice, Outcome, Table, Tags, useLoaded, When } from "../elements.tsx";
+import {
+  announce,
+  Badge,
+  Card,
+  Figure,
+  JsonView,
+  Notice,
+  Outcome,
+  Table,
+  Tags,
+  useLoaded,
+  When,
+} from "../elements.tsx";
 import { ExplanationCards } from "../explanation-cards.tsx";
 import { formatBytes, formatMs, formatTime, plural } from "../format.ts";
-import { addressOf, has, route } from "../router.ts";
+import { addressOf, go, has, route } from "../router.ts";
 import { quarantined } from "../stats.ts";
-import { tools } from "../tools.ts";
+import { loadTools, tools } from "../tools.ts";
 import type { CallPage, CallSummary, Explanation, Json, ToolInfo } from "../wire.ts";
+import { Asked } from "./asked.tsx";
 
 /** One tool: its description, grants and limits, its last calls, and a form to call it. */
 export function Page({ name }: { name: string }) {
@@ -51,6 +66,7 @@ function Tool({ tool }: { tool: ToolInfo }) {
       {has("calls") && <LastCalls tool={name} />}
       <Schemas {...tool} />
       <NodeNames {...tool} />
+      {isAdmin() && name.startsWith("snippets.") && <Delete {...tool} />}
     </div>
   );
 }
@@ -153,15 +169,42 @@ function NodeNames({ node = [] }: ToolInfo) {
   );
 }
 
-function Schemas({ inputSchema, outputSchema, parsesReason, wholeReason }: ToolInfo) {
+function Schemas({ inputSchema, outputSchema, inferredOutputSchema, parsesReason, wholeReason }: ToolInfo) {
   return (
     <Card heading="Schemas">
       <Schema name="Input" schema={inputSchema} />
-      <Schema name="Output" schema={outputSchema} />
+      {inferredOutputSchema === undefined ? (
+        <Schema name="Output" schema={outputSchema} />
+      ) : (
+        <Schema name="Output, as one was" schema={inferredOutputSchema} />
+      )}
       {parsesReason !== undefined && (
         <p class="muted">Each call parses with the tool's own schemas, in the isolate: {parsesReason}.</p>
       )}
       {wholeReason !== undefined && <p class="muted">Each call evaluates the whole module: {wholeReason}.</p>}
+    </Card>
+  );
+}
+
+/** Deletes a snippet. */
+function Delete({ name, tenant = "" }: ToolInfo) {
+  const problem = useSignal("");
+  const remove = async (): Promise<void> => {
+    try {
+      await sendJson("DELETE", pathTo`/v1/snippets/${name.slice("snippets.".length)}?tenant=${tenant}`);
+      announce(`${name} is deleted`);
+      go("#/tools");
+      await loadTools();
+    } catch (error) {
+      problem.value = messageOf(error);
+    }
+  };
+  return (
+    <Card heading="Snippet">
+      <Asked name="Delete it" question="Calls that have begun end on it." act={() => void remove()} />
+      <p class="error" role="status">
+        {problem}
+      </p>
     </Card>
   );
 }
