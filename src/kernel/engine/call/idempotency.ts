@@ -145,11 +145,14 @@ export class Idempotency {
   }
 }
 
-/** Whether a call may run twice: a tool without capabilities has no effects, others declare it by annotations. */
+/**
+ * Whether a call may run twice: a tool without capabilities has no effects, others declare it by annotations. A snippet has a
+ * capability of its own, by which it calls tools.
+ */
 export function isRepeatable(tool: RegisteredTool | undefined): boolean {
   if (tool === undefined) return false;
   const { idempotent = false, readOnly = false } = tool.info.annotations;
-  return idempotent || readOnly || Object.keys(tool.capabilities).length === 0;
+  return idempotent || readOnly || (tool.own === undefined && Object.keys(tool.capabilities).length === 0);
 }
 
 /** A call as it was read once, of valid form, for which this object may answer. */

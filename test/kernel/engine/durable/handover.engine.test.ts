@@ -64,7 +64,7 @@ function open(name: string): Promise<Engine> {
     capabilities: [desk],
     audit: (entry) => void ("act" in entry && "callId" in entry && acts.push(entry)),
     calls: { path: join(folder, `${name}.sqlite`) },
-    policy: { rules: [{ allow: { desk: true } }] },
+    policy: { rules: [{ allow: { desk: true, tools: ["*"] } }] },
     tools: [
       {
         name: "pay",
@@ -72,6 +72,19 @@ function open(name: string): Promise<Engine> {
         approval: "always",
         capabilities: { desk: true },
         source: "export default async (input, { host }) => [await host.desk.pay(), await host.desk.look()];",
+      },
+      {
+        name: "buy",
+        description: "Pays at once.",
+        capabilities: { desk: true },
+        source: "export default (input, { host }) => host.desk.pay();",
+      },
+      {
+        name: "shop",
+        description: "Calls a snippet.",
+        approval: "always",
+        capabilities: { tools: ["snippets.buys"] },
+        source: `export default (input, { host }) => host.tools["snippets.buys"]({});`,
       },
       {
         name: "send",
@@ -87,6 +100,8 @@ function open(name: string): Promise<Engine> {
 /** A call that is approved in an engine, which closes once `until` says so. */
 async function closedWhile(name: string, until: () => Promise<unknown>, tool = "pay"): Promise<string> {
   await using engine = await open(name);
+  if (tool === "shop")
+    await engine.snippets.save({ name: "buys", description: "Buys.", code: "return await tools.buy({});" });
   const { error } = await engine.execute({ name: tool, arguments: {} });
   const id = error?.code === "paused" ? (error.details?.id ?? "") : "";
   const [wait] = (await engine.calls.durable.get(id))?.waits ?? [];
@@ -127,6 +142,17 @@ test("a call with an effect under way that is repeatable asks for it again, by t
   const id = await closedWhile("sends", () => reached.promise, "send");
   expect(await resultIn("sends", id)).toMatchObject({ output: ["send", "send"] });
   expect(names).toEqual([`${id}/1`, `${id}/1`, `${id}/2`]);
+});
+
+test("a call of a snippet that is under way, whose tools have effects, is in doubt", async () => {
+  holds = new Set(["pay"]);
+  const id = await closedWhile("snippet", () => reached.promise, "shop");
+  holds = new Set();
+  await using engine = await open("snippet");
+  expect(await engine.calls.durable.get(id)).toMatchObject({
+    state: "in_doubt",
+    waits: [{ state: "approved" }, { kind: "outcome", asked: "tools.call", state: "open" }],
+  });
 });
 
 test("effects of calls that are not stored have names of their own", async () => {
