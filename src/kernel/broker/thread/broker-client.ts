@@ -187,9 +187,8 @@ export class BrokerClient implements SessionHost, AskPipes {
     const { caller, grants } = session;
     const { callNumber, callId, parentId, tenant, narrowed, limits, isRecorded, isHeard, remote, version, own } =
       caller;
-    const { logging, journal, keep, effectsId } = caller;
+    const { tool, tags, registrant, digest, requested, logging, journal, keep, effectsId } = caller;
     const { policy } = grants;
-    const { tool, tags, registrant, digest, requested } = caller;
     const shape = own === undefined || own.kind === "host" ? null : shapeOf(own, "whole");
     const { capabilityCalls, capabilityBytes, wallMs } = limits;
     run.sessions.set(callNumber, session);
