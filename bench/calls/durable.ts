@@ -1,7 +1,8 @@
 /** What calls that wait take of the machine, and how long it is from a decision to a result. */
-import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 import { defineCapability, type Engine } from "../../src/glovebox/index.ts";
 import type { ExecutorKind } from "../../src/kernel/executor/executor.ts";
@@ -113,9 +114,12 @@ async function memory(): Promise<Pick<NodeJS.MemoryUsage, "rss" | "heapUsed">> {
   return { rss, heapUsed };
 }
 
-/** Bytes of a file with what SQLite has not written into it yet. */
+/** Bytes in use of a file. Its log beside it grows to the same size, and is written anew, whatever it has. */
 function bytesOf(path: string): number {
-  return [path, `${path}-wal`].reduce((sum, one) => sum + (statSync(one, { throwIfNoEntry: false })?.size ?? 0), 0);
+  using database = new DatabaseSync(path, { readOnly: true });
+  const sql = `SELECT (page_count - freelist_count) * page_size AS bytes
+    FROM pragma_page_count, pragma_freelist_count, pragma_page_size`;
+  return Number(database.prepare(sql).get()?.["bytes"]);
 }
 
 async function times(rounds: number, work: (round: number) => Promise<unknown>): Promise<readonly number[]> {
