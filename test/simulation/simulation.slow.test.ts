@@ -14,12 +14,12 @@ const FIND_FAULT = fileURLToPath(new URL("find-fault.ts", import.meta.url));
 const QUICK = 500;
 
 test("every call ends once, and no effect happens twice, in many more simulations", async () => {
-  const { failed } = await simulateAll(1_001, byLength(4_000, 100_000));
+  const { failed } = await simulateAll(1_001, byLength(1_500, 100_000));
   expect(failed === null ? "" : await explain(failed)).toBe("");
 }, 1_200_000);
 
 test("calls that wait end once, and no effect happens twice, in many more simulations", async () => {
-  const { failed } = await simulateAll(1_001, byLength(500, 100_000), simulateLegs);
+  const { failed } = await simulateAll(1_001, byLength(300, 100_000), simulateLegs);
   expect(failed === null ? "" : await explain(failed, simulateLegs)).toBe("");
 }, 7_200_000);
 
