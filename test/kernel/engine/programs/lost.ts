@@ -1,6 +1,7 @@
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
-import { startEngine } from "../../../../src/kernel/engine/engine.ts";
+import { fleetStores } from "../../../../src/fleet/server/fleet-stores.ts";
 import { defineCapability } from "../../../../src/glovebox/index.ts";
+import { startEngine } from "../../../../src/kernel/engine/engine.ts";
 import { placeOf } from "./calls-place.ts";
 
 /*
@@ -39,6 +40,7 @@ const ledger = defineCapability({
 const held = {
   name: "held",
   stores: {
+    ...fleetStores,
     kv: {
       resolve: () => ({ path: `${effects}.kv`, said: `${effects}.id` }),
       load: () => Promise.resolve(),
