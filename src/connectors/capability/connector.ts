@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from "node:crypto";
+import { hash, randomUUID } from "node:crypto";
 import type { McpCall, Operation, RemoteRequest } from "../../kernel/guest/host.ts";
 import {
   type Capability,
@@ -100,7 +100,7 @@ function sessionFor(call: OpenCall, granted: readonly string[], servers: RemoteS
 
 /** The same for the same text, in the form that servers expect of a key. */
 function uuidOf(text: string): string {
-  const digest = createHash("sha256").update(text).digest("hex");
+  const digest = hash("sha256", text);
   return [
     digest.slice(0, 8),
     digest.slice(8, 12),

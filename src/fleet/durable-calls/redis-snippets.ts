@@ -90,13 +90,11 @@ export class RedisSnippets {
   }
 
   #tenantOf(tenant: string): string {
-    return this.#seal.digest(`snippets of ${tenant}`).slice(0, DIGEST_CHARS);
+    return this.#seal.shortDigest(`snippets of ${tenant}`);
   }
 
   #fieldOf({ tenant, name }: Pick<StoredSnippet, "tenant" | "name">): string {
-    return (
-      this.#tenantOf(tenant) + this.#seal.digest(`snippet ${JSON.stringify([tenant, name])}`).slice(0, DIGEST_CHARS)
-    );
+    return this.#tenantOf(tenant) + this.#seal.shortDigest(`snippet ${JSON.stringify([tenant, name])}`);
   }
 
   #about(field: string): string {
@@ -111,5 +109,3 @@ export class RedisSnippets {
 }
 
 type ReadReply = readonly [revision: string, found?: readonly string[]];
-
-const DIGEST_CHARS = 12;

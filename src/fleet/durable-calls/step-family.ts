@@ -1,5 +1,5 @@
 import { WAITS_MAX } from "../../kernel/store/calls/durable/durable-call.ts";
-import { UNDO_TRIES_MAX, undoId } from "../../kernel/store/calls/durable/undone-calls.ts";
+import { undoIds } from "../../kernel/store/calls/durable/undone-calls.ts";
 import { awaitedOf, type CallStep, idOf, madeOf, needOf, scriptOf } from "../../kernel/store/calls/sealed/call-step.ts";
 import type { LoadedCall, StepView, TenantBooks } from "../../kernel/store/calls/sealed/private-tables.ts";
 import type { SealedCalls } from "../../kernel/store/calls/sealed/sealed-calls.ts";
@@ -7,7 +7,6 @@ import { type OpenedCall, openStored, type StoredCall } from "./stored-call.ts";
 
 /** A difference of clocks below this one is the way of a step. */
 const CLOCKS_DIFFER_MS = 1_000;
-const TRIES = Array.from({ length: UNDO_TRIES_MAX }, (_one, at) => at + 1);
 
 /** Characters of the long texts that a step brings. */
 export function charsOf(step: CallStep): number {
@@ -35,7 +34,7 @@ export function loadArgs(
     step.kind === "claim" ? 1 : 0,
     mostBytes ?? "",
     ...awaitedOf(step).slice(0, WAITS_MAX),
-    ...(step.kind === "undo" ? TRIES.map((nth) => undoId(step.id, nth)) : []),
+    ...(step.kind === "undo" ? undoIds(step.id) : []),
   ];
 }
 

@@ -10,8 +10,6 @@ const TIME_CHARS = 9;
 const SEQ_CHARS = 10;
 const TIME_MAX = RADIX ** TIME_CHARS - 1;
 const SEQ_MAX = 2 ** 49 - 1;
-/** 72 bits of a digest. */
-const DIGEST_CHARS = 12;
 /** Stands for a digest of what a call does not have. */
 const NONE = "-";
 /** Stands for the code of any failure. */
@@ -124,7 +122,7 @@ export class SealedRows {
   }
 
   #digest(kind: string, name: string): string {
-    return this.#seal.digest(`${kind} ${name}`).slice(0, DIGEST_CHARS);
+    return this.#seal.shortDigest(`${kind} ${name}`);
   }
 
   #about(what: string, member: string): string {

@@ -110,8 +110,8 @@ return value and { head, value }
 
 /**
  * KEYS: the namespace's, the key of the stored reply, and those of the replies to writes with names. ARGV: time to keep the
- * reply, name of the write, the condition's kind and version, key, value, time to live, quota. Returns words: `set 5`, `unmatched`, `full 90 20`; after `swept`,
- * run the script again.
+ * reply, name of the write, the condition's kind and version, key, value, time to live, quota. Returns words: `set 5`,
+ * `unmatched`, `full 90 20`; after `swept`, run the script again.
  */
 export const SET = new Script(`${WRITING}
 local kind, wanted, key, value, ttlMs, quota = unpack(ARGV, 3)
@@ -143,8 +143,8 @@ return answer
 `);
 
 /**
- * KEYS: as for `SET`. ARGV: time to keep the reply, name of the write, the condition's kind and version, key. Returns `deleted` or
- * `unmatched`.
+ * KEYS: as for `SET`. ARGV: time to keep the reply, name of the write, the condition's kind and version, key. Returns
+ * `deleted` or `unmatched`.
  */
 export const DELETE = new Script(`${WRITING}
 local kind, wanted, key = unpack(ARGV, 3)

@@ -19,6 +19,7 @@ const MARKED = "glovebox mark 1";
 /** Begins each text of which a digest is made: none is as long as those above. */
 const DIGESTED = "glovebox digest 1";
 const MARK_CHARS = 8;
+const SHORT_CHARS = 12;
 
 /** Thrown where a text cannot be opened: it was changed, moved to another place, or sealed with another secret. */
 export class SealError extends Error {
@@ -68,6 +69,11 @@ export class Seal {
     return createHmac("sha256", this.#key ?? "")
       .update(`${DIGESTED} ${text}`)
       .digest("base64url");
+  }
+
+  /** The first 72 bits of a digest, for names among those of one store. */
+  shortDigest(text: string): string {
+    return this.digest(text).slice(0, SHORT_CHARS);
   }
 
   /** Seals a text. `about` is its place: a key of Redis or a row, and a part of it where that holds several texts. */

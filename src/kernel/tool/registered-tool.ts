@@ -42,7 +42,7 @@ export interface RunningProgram {
   readonly finish: (result: ToolResult) => ToolResult;
 }
 
-/** What a call that undoes another calls by a name that is no tool's. */
+/** Target of a call that undoes another, under a name that no tool has. */
 export type UndoTarget =
   /** A call below that one, which is undone by a call of its own. `isAgain`: whether what has failed in it is tried again. */
   | { readonly kind: "call"; readonly id: string; readonly isAgain: boolean }

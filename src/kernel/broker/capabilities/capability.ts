@@ -131,7 +131,7 @@ export interface OpenCall extends CapabilityCaller {
   readonly adoptChild?: AdoptChild;
   /** Waits for a person, a signal or a time. Default: the call cannot wait. */
   readonly pause?: PauseCall | undefined;
-  /** See `BrokeredCall`. With a slash and a step behind it, it is the name of an effect. */
+  /** See `BrokeredCall` and `effectName`. */
   readonly effectsId?: string;
   /** Grants of the call for any capability: alternatives; empty where it has none. */
   readonly grantsOf: (capability: string) => readonly unknown[];
@@ -145,6 +145,11 @@ export interface OpenCall extends CapabilityCaller {
   readonly binary?: CallBinary;
   /** The operation of a connector's tool. */
   readonly remote?: CallOperation;
+}
+
+/** Name of the effect of a capability call, by its step. */
+export function effectName(effectsId: string, step: number): string {
+  return `${effectsId}/${step}`;
 }
 
 /** The operation of a call's tool at another server. */

@@ -7,6 +7,7 @@ import type { Schema, StandardSchema } from "../../base/schema/standard-schema.t
 import {
   type Capability,
   CapabilityRefusal,
+  effectName,
   type MethodShape,
   type OpenCall,
   type OpenCapability,
@@ -236,7 +237,7 @@ class CustomSession implements OpenCapability {
     this.#limit();
     const { callId, tool, tenant } = this.#call;
     const signal = () => this.#call.signal;
-    const once = () => `${(this.#effectsId ??= this.#call.effectsId ?? randomUUID())}/${step}`;
+    const once = () => effectName((this.#effectsId ??= this.#call.effectsId ?? randomUUID()), step);
     const call: HandlerCall = {
       callId,
       tool,

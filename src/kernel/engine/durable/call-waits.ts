@@ -41,7 +41,7 @@ interface OpenWait {
   readonly settle: PromiseWithResolvers<RunWait>;
 }
 
-/** What a run has done, as it is stored when it pauses. */
+/** The state of a run, as stored when it pauses. */
 type KeptRun = Pick<PausedCall, "runs" | "journal" | "plan" | "wakeMs">;
 
 /** A call as the store knows it. */
@@ -129,9 +129,15 @@ export class CallWaits implements CallWaiting {
 
   /** Stores lines in their order: those before are stored once these are. */
   #sendLines(): Promise<void> {
-    const sent = this.#sending.then(() => this.#storeLines());
-    this.#sending = sent.catch(() => undefined);
-    return sent;
+    return this.#inTurn(() => this.#storeLines());
+  }
+
+  /** Does one thing with the store after the other. */
+  #inTurn<Value>(work: () => Promise<Value>): Promise<Value> {
+    const done = this.#sending.then(work);
+    const ended = (): void => undefined;
+    this.#sending = done.then(ended, ended);
+    return done;
   }
 
   async #storeLines(): Promise<void> {
@@ -240,17 +246,12 @@ export class CallWaits implements CallWaiting {
   #store(kept: KeptRun, idle: CallIdle, nowMs: number): Promise<boolean> {
     const { id, leg, call, isStored } = this;
     const { take, waiting } = this.#parts;
-    const stored = this.#sending.then(async () => {
+    return this.#inTurn(async () => {
       if (call.isSettled || this.#idle !== idle) return false;
       const made = isStored ? null : madeOf(call, nowMs, waiting.expiresMs);
       const outcome = await storePause(take, { id, leg, made, ...kept, waits: this.open }, nowMs);
       return this.#afterPause(outcome, nowMs);
     });
-    this.#sending = stored.then(
-      () => undefined,
-      () => undefined,
-    );
-    return stored;
   }
 
   async #afterPause(stored: StoredPause, nowMs: number): Promise<boolean> {

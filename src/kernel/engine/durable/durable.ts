@@ -128,7 +128,7 @@ export class Durable {
     if (call.waits instanceof CallWaits) return call.waits;
     if (call.parent !== null) this.waitsOf(call.parent);
     const onPause = (waits: CallWaits): void => this.#onPause(waits);
-    const onSettle = ({ id }: CallWaits, wait: RunWait): void => this.#onSettle(call, id, wait);
+    const onSettle = (waits: CallWaits, wait: RunWait): void => this.#onSettle(waits, wait);
     return (call.waits = new CallWaits(call, stored ?? newLeg(1), { ...this.#parts, onPause, onSettle }));
   }
 
@@ -282,7 +282,7 @@ export class Durable {
     waits.isStart = false;
   }
 
-  #onSettle({ callId, tool, tenant }: EngineCall, id: string, wait: RunWait): void {
+  #onSettle({ id, call: { callId, tool, tenant } }: CallWaits, wait: RunWait): void {
     const event = settleEvent({ id, callId, tool: tool.info.name, tenant }, wait);
     if (event !== null) this.#parts.events.emit("call:settle", event);
   }

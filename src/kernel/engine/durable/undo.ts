@@ -133,7 +133,7 @@ async function planOf(
     const reported = earlier.get(ask.step);
     if (reported !== undefined && reported.outcome !== "failed") return { text: JSON.stringify(reported), by: null };
     const effect = effectOf(ask, tenant, parts, true);
-    // What is not in the report itself had no effect, or was undone below.
+    // Steps missing from the report had no effect, or were undone below.
     return effect === null || (reported === undefined && !isBelow(effect)) ? [] : effect;
   });
   const tools = planned.flatMap(({ by }) => (by?.kind === "tool" ? [by.tool] : []));

@@ -16,6 +16,7 @@ import {
   summaryOf,
 } from "./call-record.ts";
 import type { StoredRow } from "./call-lines.ts";
+import { isMatch } from "./call-match.ts";
 import type { WrittenDetail } from "./call-redaction.ts";
 import { SealError } from "../seal.ts";
 import type { KeptSeal } from "./sealed/kept-seal.ts";
@@ -81,10 +82,11 @@ const CALLS_ID = 0x47_62_43_61;
 export const SEALED_ID = 0x47_62_43_73;
 const SEALED =
   "its calls are sealed: set the calls.secret (GLOVEBOX_CALLS_SECRET) with which it was made, or name another file as calls.path";
+const CALLS_VERSION = 6;
 /** Calls, and the ledger of those with an idempotency key. */
 export const CALLS_LAYOUT: DatabaseLayout = {
   applicationId: CALLS_ID,
-  version: 6,
+  version: CALLS_VERSION,
   sql: CALLS_SQL + LEDGER_SQL + DURABLE_SQL,
   earlier: [
     { applicationId: CALLS_ID, version: 5, sql: FROM_5_SQL },
@@ -92,7 +94,7 @@ export const CALLS_LAYOUT: DatabaseLayout = {
     { applicationId: CALLS_ID, version: 2, sql: `DROP INDEX call_failed; ${FAILED_SQL} ${LEDGER_SQL} ${DURABLE_SQL}` },
     { ...EARLIER_LEDGER, sql: EARLIER_LEDGER.sql + CALLS_SQL + DURABLE_SQL },
     TAKEN_LEDGER,
-    { applicationId: SEALED_ID, version: 6, sql: "", refusal: SEALED },
+    { applicationId: SEALED_ID, version: CALLS_VERSION, sql: "", refusal: SEALED },
   ],
 };
 
@@ -255,12 +257,8 @@ export class CallReader {
     let error: SealError | null = null;
     for (const [seq, beginMs, isFound] of this.#scan(seal.queryOf(query))) {
       try {
-        if (isFound === 1)
-          found.push(
-            ...this.#cellsOf(seq)
-              .map(summaryOf)
-              .filter((one) => hasWords(one, query)),
-          );
+        const cells = isFound === 1 ? this.#cellsOf(seq) : [];
+        found.push(...cells.filter((one) => isMatch(one, query)).map(summaryOf));
       } catch (one) {
         if (!(one instanceof SealError)) throw one;
         error = one;
@@ -301,14 +299,6 @@ export class CallReader {
     const row = this.#seal === null ? undefined : (this.#cells.get(seq) as unknown as CallCells | undefined);
     return row === undefined ? detail : (this.#seal?.openDetail(row, detail) ?? null);
   }
-}
-
-/** What a list of sealed calls looks for in those that it has opened. */
-function hasWords({ tool, error }: CallSummary, { text, tools }: CallQuery): boolean {
-  const isAmong = (name: string): boolean =>
-    name === tool || (name.endsWith("*") && tool.startsWith(name.slice(0, -1)));
-  if (text !== null && error?.toLowerCase().includes(text.toLowerCase()) !== true) return false;
-  return tools === null || tools.some(isAmong);
 }
 
 /**

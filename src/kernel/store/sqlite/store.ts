@@ -177,6 +177,7 @@ export class SqliteTransaction {
       throw error;
     }
   }
+
   /** The same, and what is written is on the disk before it returns: a loss of power brings nothing back. */
   runLasting<T>(work: () => T): T {
     this.#database.exec("PRAGMA synchronous = FULL");

@@ -48,7 +48,7 @@ export interface ProgramSource {
 export interface StoredProgram extends Pick<ToolProgram, "code" | "input" | "resultChars" | "limits" | "callees"> {
   /** As its source gave it. */
   readonly state: string;
-  /** Whose tools it may call, beside those of all. */
+  /** Tenant whose own tools it may call, beside those of all. */
   readonly tenant?: string;
 }
 

@@ -17,7 +17,7 @@ export interface ToolInfo {
   readonly inputSchema: Schema;
   readonly outputSchema: Schema | null;
   readonly inferredOutputSchema?: Schema;
-  /** Whose it is; absent for all. */
+  /** Its tenant; absent if it is there for all. */
   readonly tenant?: string;
   readonly contract: string;
   readonly isolation: string;

@@ -4,6 +4,7 @@ import { describeFailure } from "../../../store/sqlite/failure.ts";
 import {
   type CapabilityCaller,
   CapabilityRefusal,
+  effectName,
   type GrantKind,
   type GrantSource,
   type OpenCall,
@@ -95,7 +96,7 @@ export class KvNamespace {
 
   invoke(method: string, args: unknown, step: number): unknown {
     const { effectsId } = this.#call;
-    const once = effectsId === undefined ? undefined : `${effectsId}/${step}`;
+    const once = effectsId === undefined ? undefined : effectName(effectsId, step);
     switch (method) {
       case "get":
         return this.#read(args as KeyRequest, (entry) => entry && parse(entry));

@@ -27,7 +27,7 @@ export interface NoteRow {
   readonly tries: number;
 }
 
-/** What a note says of its call, as that may be gone, and the call as it is now; `null` where nobody can read it. */
+/** Reads the facts in a note, whose call may be gone, and the call as it is now; `null` for a note that cannot be read. */
 export type ReadNote = (row: NoteRow) => ReadableNote | null;
 interface ReadableNote extends Pick<NotedCall, "callId" | "tool" | "tenant" | "code"> {
   readonly call: KeptCall | null;

@@ -50,11 +50,7 @@ export class DurableTables {
   }
 
   take(steps: readonly DurableStep[]): readonly DurableAnswer[] {
-    const work = (): readonly DurableAnswer[] => steps.map((step) => this.#take(step));
-    if (steps.every(({ kind }) => READING.has(kind))) return work();
-    return steps.some(({ kind }) => LASTING.has(kind))
-      ? this.#transaction.runLasting(work)
-      : this.#transaction.run(work);
+    return takeTogether(this.#transaction, steps, (step) => this.#take(step));
   }
 
   /** Removes some ended calls that were kept long enough; returns whether there may be more. */
@@ -367,6 +363,17 @@ export class DurableTables {
     const row = this.#rows.find(id, null);
     return { kind: "done", call: row === undefined ? null : this.#rows.callOf(row) };
   }
+}
+
+/** Takes steps in one transaction: on the disk before they are answered where one must not be lost, in none where all read. */
+export function takeTogether<Answer>(
+  transaction: SqliteTransaction,
+  steps: readonly DurableStep[],
+  take: (step: DurableStep) => Answer,
+): readonly Answer[] {
+  const work = (): readonly Answer[] => steps.map(take);
+  if (steps.every(({ kind }) => READING.has(kind))) return work();
+  return steps.some(({ kind }) => LASTING.has(kind)) ? transaction.runLasting(work) : transaction.run(work);
 }
 
 const LOST: DurableAnswer = { kind: "lost" };

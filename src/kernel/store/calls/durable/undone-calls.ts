@@ -14,7 +14,7 @@ const ARGS_CHARS = 2_000;
 const NO_JOURNAL = JSON.stringify({ asks: [], answers: [] } satisfies RecordedJournal);
 const TRY = /^(.*)\.undo(?:\.(\d))?$/s;
 /** Calls that undo the same one: each after the first tries again what the one before could not undo. */
-export const UNDO_TRIES_MAX = 5;
+const UNDO_TRIES_MAX = 5;
 
 /** Why a call is not undone that has called no tools. */
 export const NOTHING_CALLED = "the call has called no tools";
@@ -22,6 +22,11 @@ export const NOTHING_CALLED = "the call has called no tools";
 /** The id of the call that undoes another, at its first try or a later one. */
 export function undoId(id: string, nth = 1): string {
   return `${id}.undo${nth === 1 ? "" : `.${nth}`}`;
+}
+
+/** The ids of all calls that may undo another, the first try first. */
+export function undoIds(id: string): readonly string[] {
+  return Array.from({ length: UNDO_TRIES_MAX }, (_one, at) => undoId(id, at + 1));
 }
 
 /** The id of the call that a call undoes; `null` for another call. */

@@ -3,8 +3,6 @@ import type { StoredRow } from "../call-lines.ts";
 import type { CallCells, CallQuery } from "../call-record.ts";
 import type { WrittenDetail } from "../call-redaction.ts";
 
-/** 72 bits of a digest. */
-const DIGEST_CHARS = 12;
 /** Codes of this engine; an imported call may have any. */
 const CODE_FORM = /^[a-z_]{1,64}$/;
 
@@ -101,7 +99,7 @@ export class KeptSeal {
   }
 
   #digest(kind: string, name: string): string {
-    return this.#seal.digest(`kept ${kind} ${name}`).slice(0, DIGEST_CHARS);
+    return this.#seal.shortDigest(`kept ${kind} ${name}`);
   }
 }
 

@@ -3,9 +3,6 @@ import { SealError, type Seal } from "../../seal.ts";
 import type { PartTexts } from "./call-rows.ts";
 import type { ChangedCall } from "./private-tables.ts";
 
-/** Bits of a digest, as in the store of kept calls: 72. */
-const DIGEST_CHARS = 12;
-
 /** The sealed parts of a call, with the version to which its head belongs. */
 export interface SealedParts {
   readonly id: string;
@@ -104,7 +101,7 @@ export class SealedCalls {
   }
 
   digest(kind: "tenant" | "tool" | "script", name: string): string {
-    return this.#seal.digest(`waits ${kind} ${name}`).slice(0, DIGEST_CHARS);
+    return this.#seal.shortDigest(`waits ${kind} ${name}`);
   }
 
   openScript(hash: string, sealed: string): string {

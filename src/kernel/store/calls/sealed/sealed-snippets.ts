@@ -3,8 +3,6 @@ import { type Seal, SealError } from "../../seal.ts";
 import type { DurableAnswer, StoredSnippet } from "../durable/durable-step.ts";
 import { type SnippetStep, SnippetTables } from "../durable/snippet-tables.ts";
 
-const DIGEST_CHARS = 12;
-
 /** Snippets in a database of calls, each sealed for its tenant and name, which are digests. */
 export class SealedSnippets {
   readonly #tables: SnippetTables;
@@ -43,7 +41,7 @@ export class SealedSnippets {
   }
 
   #namedBy({ tenant, name }: Pick<StoredSnippet, "tenant" | "name">): Pick<StoredSnippet, "tenant" | "name"> {
-    const digest = (text: string): string => this.#seal.digest(text).slice(0, DIGEST_CHARS);
+    const digest = (text: string): string => this.#seal.shortDigest(text);
     return { tenant: digest(`snippets of ${tenant}`), name: digest(`snippet ${JSON.stringify([tenant, name])}`) };
   }
 }

@@ -5,9 +5,10 @@ import { SqliteTransaction } from "../../sqlite/store.ts";
 import type { DurableCapacity, KeptCall } from "../durable/durable-call.ts";
 import { DurableNotes, type NoteRow, type ReadNote } from "../durable/durable-notes.ts";
 import { DurableRows } from "../durable/durable-rows.ts";
-import { type DurableAnswer, type DurableQuery, type DurableStep, LASTING, READING } from "../durable/durable-step.ts";
+import { takeTogether } from "../durable/durable-tables.ts";
+import { type DurableAnswer, type DurableQuery, type DurableStep, READING } from "../durable/durable-step.ts";
 import { LostRuns } from "../durable/lost-runs.ts";
-import { UNDO_TRIES_MAX, undoId } from "../durable/undone-calls.ts";
+import { undoIds } from "../durable/undone-calls.ts";
 import { awaitedOf, type CallStep, idOf, isBounded, madeOf, needOf, scriptOf } from "./call-step.ts";
 import { type LoadedCall, PrivateTables, type StepOutcome, type StepView } from "./private-tables.ts";
 import { type OpenedCall, SealedCallRows } from "./sealed-call-rows.ts";
@@ -22,7 +23,6 @@ const PAGE_CHARS = 4 * 1024 * 1024;
 /** Characters of a family from which calls below are loaded without their journals: then they cannot be undone. */
 const WHOLE_CHARS = 16 * 1024 * 1024;
 const NO_BOOKS = { calls: 0, bytes: 0, ended: 0, endedBytes: 0 };
-const TRIES = Array.from({ length: UNDO_TRIES_MAX }, (_one, at) => at + 1);
 
 type Of<Kind extends DurableStep["kind"]> = Extract<DurableStep, { readonly kind: Kind }>;
 
@@ -48,7 +48,7 @@ export class SealedTables {
     this.#database = database;
     this.#room = room;
     this.#transaction = new SqliteTransaction(database);
-    // What a call may have is counted as it is, and what a tenant may have as the file has it.
+    // Bytes of a call are counted in plain form, those of a tenant as the file has them.
     this.#rows = new DurableRows(database, { ...room, callBytes: Infinity });
     this.#private = new PrivateTables({ ...room, perTenant: Infinity, tenantBytes: Infinity });
     this.#stored = new SealedCallRows(this.#rows, seal);
@@ -59,11 +59,7 @@ export class SealedTables {
 
   /** Takes steps in one transaction. A `StoreError` answers one that failed, beside others. */
   take(steps: readonly DurableStep[]): readonly (DurableAnswer | StoreError)[] {
-    const work = (): readonly (DurableAnswer | StoreError)[] => steps.map((step) => this.#take(step));
-    if (steps.every(({ kind }) => READING.has(kind))) return work();
-    return steps.some(({ kind }) => LASTING.has(kind))
-      ? this.#transaction.runLasting(work)
-      : this.#transaction.run(work);
+    return takeTogether(this.#transaction, steps, (step) => this.#take(step));
   }
 
   /** Removes some ended calls that were kept long enough; returns whether there may be more. */
@@ -180,9 +176,12 @@ export class SealedTables {
     const need = needOf(step);
     const nowMs = "nowMs" in step ? step.nowMs : 0;
     const found = new Map<string, OpenedCall>();
+    let chars = 0;
     const load = (one: string, form: "head" | "whole"): void => {
       const call = found.has(one) ? undefined : this.#open(one, form, nowMs);
-      if (call !== undefined) found.set(one, call);
+      if (call === undefined) return;
+      found.set(one, call);
+      chars += charsOf(call);
     };
     const tryToLoad = (one: string, form: "head" | "whole"): void => {
       try {
@@ -193,13 +192,13 @@ export class SealedTables {
     };
     load(id, need === "head" ? "head" : "whole");
     if (need !== "family") return [...found.values()];
-    if (step.kind === "undo") for (const nth of TRIES) load(undoId(id, nth), "head");
+    if (step.kind === "undo") for (const one of undoIds(id)) load(one, "head");
     const parent = found.get(id)?.row.parent ?? madeOf(step)?.parent?.id;
     if (parent !== undefined) tryToLoad(parent, "whole");
     const below = [id];
     for (let at = 0; at < below.length && below.length < BELOW_MAX; at++) {
       const made = this.#stored.madeBy(below[at] ?? "", BELOW_MAX - below.length).filter((one) => !below.includes(one));
-      for (const one of made) tryToLoad(one, charsOf(found.values()) < WHOLE_CHARS ? "whole" : "head");
+      for (const one of made) tryToLoad(one, chars < WHOLE_CHARS ? "whole" : "head");
       below.push(...made);
     }
     for (const one of awaitedOf(step)) tryToLoad(one, "head");
@@ -275,6 +274,6 @@ export class SealedTables {
 const DAMAGED =
   "the call was changed in its file by another program, or a part of it is missing, so it cannot go on: make it again, or restore the file from a backup";
 
-function charsOf(calls: Iterable<OpenedCall>): number {
-  return [...calls].reduce((sum, { parts }) => sum + (parts.body?.length ?? 0) + (parts.run?.length ?? 0), 0);
+function charsOf({ parts: { body, run } }: OpenedCall): number {
+  return (body?.length ?? 0) + (run?.length ?? 0);
 }

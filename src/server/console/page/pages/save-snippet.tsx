@@ -33,7 +33,7 @@ function SnippetForm({ id, tenant }: StoredCall) {
     const { name, description } = Object.fromEntries(new FormData(event.target as HTMLFormElement)) as Fields;
     saved.value = { kind: "loading" };
     const path = pathTo`/v1/snippets/${name}?tenant=${tenant}`;
-    const next = await settle(sendJson<Snippet>("PUT", path, { description: description, callId: id }));
+    const next = await settle(sendJson<Snippet>("PUT", path, { description, callId: id }));
     if (next.kind === "ready") await loadTools();
     saved.value = next;
   };
