@@ -8,26 +8,28 @@ const TEST = fileURLToPath(new URL(".", import.meta.url));
 /**
  * Kinds of test. A file's name says its kind: `name.<kind>.test.ts`, and `name.test.ts` is a unit test.
  * `needs` are components that every file of the kind uses; a single file names its own with `// needs: …`. `waits`: a
- * file of the kind mostly waits, for other processes and clocks, so that it costs those beside it little.
+ * file of the kind mostly waits, for other processes and clocks, so that it costs those beside it little. `isShared`: files
+ * share processes, one after another, as starting one costs more than most of them.
  */
 export const KINDS = {
-  unit: { what: "one module, in one process", needs: [], waits: false },
-  smoke: { what: "one call through each executor, contract and surface", needs: [], waits: false },
-  engine: { what: "an engine with its executor on threads", needs: [], waits: false },
-  system: { what: "processes: executors, the command line, servers", needs: [], waits: false },
-  python: { what: "tools in Python", needs: [], waits: false },
-  fleet: { what: "several servers and machines, and stores in Redis", needs: ["redis"], waits: true },
-  attack: { what: "hostile tools, requests and archives", needs: [], waits: false },
-  conformance: { what: "public suites of protocols, against our servers", needs: [], waits: false },
-  browser: { what: "the console in Chromium", needs: ["chromium"], waits: true },
-  packages: { what: "libraries as they are installed, from the registry", needs: [], waits: true },
-  slow: { what: "chaos, load, soak, benchmarks, npm packages", needs: [], waits: false },
+  unit: { what: "one module, in one process", needs: [], waits: false, isShared: true },
+  smoke: { what: "one call through each executor, contract and surface", needs: [], waits: false, isShared: false },
+  engine: { what: "an engine with its executor on threads", needs: [], waits: false, isShared: true },
+  system: { what: "processes: executors, the command line, servers", needs: [], waits: false, isShared: true },
+  python: { what: "tools in Python", needs: [], waits: false, isShared: true },
+  fleet: { what: "several servers and machines, and stores in Redis", needs: ["redis"], waits: true, isShared: true },
+  attack: { what: "hostile tools, requests and archives", needs: [], waits: false, isShared: true },
+  conformance: { what: "public suites of protocols, against our servers", needs: [], waits: false, isShared: true },
+  browser: { what: "the console in Chromium", needs: ["chromium"], waits: true, isShared: true },
+  packages: { what: "libraries as they are installed, from the registry", needs: [], waits: true, isShared: false },
+  slow: { what: "chaos, load, soak, benchmarks, npm packages", needs: [], waits: false, isShared: false },
 } as const satisfies Readonly<Record<string, KindOfTest>>;
 
 interface KindOfTest {
   readonly what: string;
   readonly needs: readonly ComponentName[];
   readonly waits: boolean;
+  readonly isShared: boolean;
 }
 
 export type Kind = keyof typeof KINDS;
@@ -59,7 +61,8 @@ export function testFiles(): TestFile[] {
           path: `test/${name}`,
           kind,
           missing: MISSING.filter((component) => named.includes(component)),
-          isLonger: kind === "slow" || /^import .*\/length\.ts";$/m.test(text),
+          // Attacks have both of their shapes there.
+          isLonger: kind === "slow" || kind === "attack" || /^import .*\/length\.ts";$/m.test(text),
         };
       })
   );

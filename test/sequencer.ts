@@ -3,27 +3,27 @@ import { type Kind, KIND_NAMES, KINDS } from "./kinds.ts";
 
 /**
  * Files that mostly wait run beside files that mostly work, evenly mixed; within both the dearer kinds come first, so
- * that no long file is left alone at the end. Unit tests share processes, so they come together, and last.
+ * that no long file is left alone at the end. Those of a kind that share processes come together, and last.
  */
 export class MixedSequencer extends BaseSequencer {
   override async sort(specs: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(specs);
     const byKind = KIND_NAMES.toReversed().map((kind) => sorted.filter((spec) => spec.project.name === kind));
     const ordered = byKind.flat();
-    const units = ordered.filter(({ project }) => project.name === "unit");
-    const others = ordered.filter(({ project }) => project.name !== "unit");
+    const shared = ordered.filter((spec) => kindOf(spec).isShared);
+    const others = ordered.filter((spec) => !kindOf(spec).isShared);
     return [
       ...mix(
-        others.filter((spec) => !waits(spec)),
-        others.filter((spec) => waits(spec)),
+        others.filter((spec) => !kindOf(spec).waits),
+        others.filter((spec) => kindOf(spec).waits),
       ),
-      ...units,
+      ...shared,
     ];
   }
 }
 
-function waits({ project }: TestSpecification): boolean {
-  return KINDS[project.name as Kind].waits;
+function kindOf({ project }: TestSpecification): (typeof KINDS)[Kind] {
+  return KINDS[project.name as Kind];
 }
 
 /** Both lists in their order, each spread over the whole. */

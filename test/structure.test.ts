@@ -86,7 +86,7 @@ test("prose and code name no machine", () => {
 });
 
 test("no file is tiny, but an index and a face that loads or lists others", () => {
-  const faces = ["server/config/load.ts", "kernel/engine/engine.ts"];
+  const faces = ["server/config/load.ts", "kernel/engine/engine.ts", "cli/main.ts"];
   const tiny = files.filter((file) => readFileSync(join(SRC, file), "utf8").split("\n").length - 1 <= TINY_LINES);
   expect(tiny.filter((file) => !file.endsWith("index.ts") && !faces.includes(file))).toEqual([]);
 });

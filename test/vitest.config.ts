@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { COMPONENTS, installCommand, MISSING, REQUIRES_ALL } from "./components.ts";
-import { KIND_NAMES, type Kind, type TestFile, testFiles } from "./kinds.ts";
+import { KIND_NAMES, type Kind, KINDS, type TestFile, testFiles } from "./kinds.ts";
 import { IS_LONG } from "./length.ts";
 import { KindReporter } from "./reporter.ts";
 import { MixedSequencer } from "./sequencer.ts";
@@ -30,8 +30,7 @@ function project(kind: Kind) {
   const include = files.filter((file) => isOfKind(file) && file.missing.length === 0).map(({ path }) => path);
   return {
     extends: true as const,
-    // Unit tests share a process: starting one costs more than most of them.
-    test: { name: kind, include, ...(kind === "unit" && { isolate: false, env: { TEST_SHARED: "yes" } }) },
+    test: { name: kind, include, env: { TEST_KIND: kind }, isolate: !KINDS[kind].isShared },
   };
 }
 

@@ -1,37 +1,8 @@
 #!/usr/bin/env -S node --no-node-snapshot --no-warnings
-import { type Command, CommanderError } from "commander";
-import { GloveboxError } from "../kernel/base/errors.ts";
-import { RedisProblemError } from "../fleet/redis/problem.ts";
-import { CliError, EXIT } from "./exit.ts";
-import { say } from "./output.ts";
-import { createProgram } from "./program.ts";
-import { sayRemedies } from "./remedies.ts";
-
-const program = createProgram();
-// Commander copies settings when a command is created, so set this one on each command.
-for (const command of withCommands(program)) command.exitOverride();
+import { EXIT } from "./exit.ts";
+import { runCommandLine } from "./run-command-line.ts";
 
 // A reader that closes early, such as `head`, is no failure.
 process.stdout.on("error", ({ code }: NodeJS.ErrnoException) => process.exit(code === "EPIPE" ? EXIT.OK : EXIT.FAILED));
 
-try {
-  await program.parseAsync();
-} catch (error) {
-  process.exitCode = exitCodeOf(error);
-}
-
-/** A command and all its subcommands. */
-function withCommands(command: Command): readonly Command[] {
-  return [command, ...command.commands.flatMap(withCommands)];
-}
-
-function exitCodeOf(error: unknown): number {
-  // Commander has already printed the error, or the requested help.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.OK : EXIT.USAGE;
-  say(`glovebox: ${error instanceof Error ? error.message : String(error)}`);
-  if (error instanceof GloveboxError) sayRemedies(error.remedies);
-  if (error instanceof CliError) return error.exitCode;
-  if (error instanceof Error && error.cause instanceof RedisProblemError)
-    return error.cause.problem.isLasting ? EXIT.USAGE : EXIT.UNREACHABLE;
-  return error instanceof GloveboxError && error.code === "load_error" ? EXIT.INVALID : EXIT.FAILED;
-}
+await runCommandLine(process.argv.slice(2));

@@ -4,13 +4,14 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   type Closing,
   EXECUTORS_GROWTH_MB,
+  type Family,
   type Hazard,
   HOST_GROWTH_MB,
+  inShapes,
   type HostileModule,
   LIMITS,
   type Plan,
   type Run,
-  SHAPES,
 } from "./plan.ts";
 
 const PROGRAM = fileURLToPath(new URL("program.ts", import.meta.url));
@@ -69,10 +70,9 @@ async function readLines(stream: NodeJS.ReadableStream, report: Report): Promise
 }
 
 /** Declares the tests of a family: one for each attack in each of its shapes, and one for the host that lived through all. */
-export function attack(family: string, given: Plan): void {
-  const plan = { ...given, hazards: (given.hazards ?? []).map(patient) };
+export function attack(family: string, { hazards = [], shapes, unless, ...others }: Family): void {
+  const plan: Plan = { ...others, hazards: inShapes(hazards.map(patient), shapes) };
   const report = new Report();
-  const { unless } = plan;
   describe.skipIf(unless !== undefined)(unless === undefined ? family : `${family} (not here: ${unless})`, () => {
     beforeAll(() => carryOut(plan, report), GUARD_MS + 10_000);
     afterAll(() => console.log(summaryOf(family, report)));
@@ -123,8 +123,8 @@ function expectEnd(run: Run, ends: readonly string[]): void {
   expect(run.growth.executorsMb).toBeLessThanOrEqual(EXECUTORS_GROWTH_MB);
 }
 
-function declareHazards({ hazards = [], shapes = SHAPES }: Plan, report: Report): void {
-  for (const { name, ends, limits, output, dropped } of hazards) {
+function declareHazards({ hazards }: Plan, report: Report): void {
+  for (const { name, ends, limits, output, dropped, shapes } of hazards) {
     for (const shape of shapes) {
       test(`${name}, ${shape}: ends with ${ends.join(" or ")}`, () => {
         const run = report.run(name, shape);

@@ -1,6 +1,5 @@
-import { IS_LONG } from "../length.ts";
 import { attack } from "./harness.ts";
-import { type End, type Hazard, SHAPES } from "./plan.ts";
+import type { End, Hazard } from "./plan.ts";
 
 /** V8 does not interrupt these: the process is ended, at the call's budget or at its own memory. */
 const CUT: readonly End[] = ["cpu_limit", "memory_limit"];
@@ -106,11 +105,4 @@ const GIANTS: readonly Hazard[] = [
   },
 ];
 
-/**
- * All end the same way, by the end of their process, whatever shape their function has: in every run half of them attack
- * in one shape, and half in the other.
- */
-for (const [at, shape] of SHAPES.entries()) {
-  const hazards = [...ARRAYS, ...GIANTS].filter((_, n) => IS_LONG || n % SHAPES.length === at);
-  attack(`built-in functions that V8 does not interrupt, ${shape}`, { shapes: [shape], hazards });
-}
+attack("built-in functions that V8 does not interrupt", { hazards: [...ARRAYS, ...GIANTS] });

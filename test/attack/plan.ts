@@ -1,5 +1,6 @@
 /** Messages between a family of hazards and the child process that runs it: plain data, because it crosses a pipe. */
 import type { ErrorCode, Isolation, Limits } from "../../src/glovebox/index.ts";
+import { IS_LONG } from "../length.ts";
 
 /** How a hazard ends: with a code, as a success, or, where the engine broke its promise, not at all. */
 export type End = ErrorCode | "ok" | "registered" | "hung";
@@ -16,8 +17,14 @@ export const HOST_GROWTH_MB = 100;
  */
 export const EXECUTORS_GROWTH_MB = 384;
 
-export const SHAPES = ["at once", "after an await"] as const;
+const SHAPES = ["at once", "after an await"] as const;
 export type Shape = (typeof SHAPES)[number];
+
+/** Hazards of a family with the shapes in which they attack: in every run each has one, in turns, and in the long one both. */
+export function inShapes(hazards: readonly Hazard[], shapes: readonly Shape[] = SHAPES): readonly ShapedHazard[] {
+  const own = (nth: number): readonly Shape[] => shapes.filter((_, at) => IS_LONG || at === nth % shapes.length);
+  return hazards.map((hazard, nth) => ({ ...hazard, shapes: own(nth) }));
+}
 
 /** One way to attack: the body of a tool's function, which may name `input`, and in JavaScript `host` and `context`. */
 export interface Hazard {
@@ -41,6 +48,10 @@ export interface Hazard {
   /** Expected output of a success. */
   readonly output?: unknown;
   readonly next?: NextCall;
+}
+
+export interface ShapedHazard extends Hazard {
+  readonly shapes: readonly Shape[];
 }
 
 /** A later call of the same tool, and what it has to answer. */
@@ -80,17 +91,23 @@ export interface Siege {
   readonly ends: readonly End[];
 }
 
-export interface Plan {
+/** A family as its test declares it. */
+export interface Family extends Omit<Plan, "hazards"> {
   readonly hazards?: readonly Hazard[];
   /** In which shapes they attack, where that is not in all. */
   readonly shapes?: readonly Shape[];
+  /** Why none of it can be carried out on this machine. */
+  readonly unless?: string;
+}
+
+/** What is played in the child process. */
+export interface Plan {
+  readonly hazards: readonly ShapedHazard[];
   readonly modules?: readonly HostileModule[];
   readonly batches?: readonly HostileBatch[];
   readonly sieges?: readonly Siege[];
   /** Attacks that take more than one call: the file in `scenes` in which they are, and their names. */
   readonly scenes?: { readonly file: string; readonly names: readonly string[] };
-  /** Why none of it can be carried out on this machine. */
-  readonly unless?: string;
   /** Whether innocent calls of a Python tool are in flight as well. */
   readonly python?: boolean;
 }

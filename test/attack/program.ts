@@ -4,7 +4,7 @@ import type { ToolResult } from "../../src/glovebox/index.ts";
 import { childrenLeft } from "../processes.ts";
 import { peakMb } from "./measures.ts";
 import type { Closing, Hazard, HostileBatch, NextCall, HostileModule, Plan, Shape, Siege } from "./plan.ts";
-import { INNOCENTS, SHAPES } from "./plan.ts";
+import { INNOCENTS } from "./plan.ts";
 import type { Scene } from "./scenes/scene.ts";
 import { type Outcome, refusalOf, settled, Stage, wordsOf } from "./stage.ts";
 
@@ -17,7 +17,7 @@ const BESIEGED_MS = 2_500;
 const plan = JSON.parse(await text(process.stdin)) as Plan;
 const stage = await Stage.open(plan.python);
 const { engine } = stage;
-for (const hazard of plan.hazards ?? []) for (const shape of plan.shapes ?? SHAPES) await suffer(hazard, shape);
+for (const hazard of plan.hazards) for (const shape of hazard.shapes) await suffer(hazard, shape);
 for (const module of plan.modules ?? []) await load(module);
 for (const batch of plan.batches ?? []) await mix(batch);
 for (const siege of plan.sieges ?? []) await besiege(siege);

@@ -2,16 +2,16 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test, vi } from "vitest";
 import { groupsIn, titlesIn } from "../titles.ts";
-import type { Plan } from "./plan.ts";
+import type { Family } from "./plan.ts";
 import { readRows, type Row } from "./threat-model.ts";
 
 const FOLDER = fileURLToPath(new URL(".", import.meta.url));
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const SELF = "threat-model.test.ts";
 
-/** The plans of all families, which are not carried out here. */
-const plans = vi.hoisted(() => [] as Plan[]);
-vi.mock("./harness.ts", () => ({ attack: (_family: string, plan: Plan) => plans.push(plan) }));
+/** All families, which are not carried out here. */
+const plans = vi.hoisted(() => [] as Family[]);
+vi.mock("./harness.ts", () => ({ attack: (_family: string, plan: Family) => plans.push(plan) }));
 
 /** What the files of this folder test, by file and name: the attacks of their plans, or tests as they are. */
 async function readTests(): Promise<string[]> {

@@ -50,9 +50,9 @@ const CHECKSUMS = {
 };
 
 const SUITE_MS = 1_800_000;
-/** Those of the hottest paths in every run; all with `npm run test:slow`. */
+/** Those of the hot path in every run; all with `npm run test:slow`. */
 const SCOPE: readonly string[] = byLength(
-  ["dispatch", "paths", "capability", "http"],
+  ["dispatch", "capability"],
   SCENARIOS.map(({ name }) => name),
 );
 const RUN = SCENARIOS.filter(({ name }) => SCOPE.includes(name));

@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import type { Comparison } from "../../bench/revisions/compare.ts";
 import { WORKLOADS } from "../../bench/revisions/workloads.ts";
+import { IS_LONG } from "../length.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const hasHistory = existsSync(path.join(ROOT, ".git"));
@@ -24,7 +25,8 @@ function bench(
   });
 }
 
-test.skipIf(!hasHistory)("every workload is compared with the last commit", { timeout: 120_000 }, async () => {
+// It compiles the other revision.
+test.runIf(IS_LONG && hasHistory)("every workload is compared with the last commit", { timeout: 120_000 }, async () => {
   const folder = mkdtempSync(path.join(tmpdir(), "glovebox-bench-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const json = path.join(folder, "comparison.json");

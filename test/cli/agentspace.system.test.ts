@@ -1,4 +1,3 @@
-import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -6,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { createEngine } from "../../src/glovebox/index.ts";
 import { createServer } from "../../src/server/http/server.ts";
 import { temporaryFolder } from "../contrib/agentspace/bench.ts";
-import { MAIN } from "../server/served.ts";
+import { glovebox } from "./command.ts";
 
 const RECORDS = fileURLToPath(new URL("../../fixtures/contracts/agentspace", import.meta.url));
 const recordFile = (id: string): string => join(RECORDS, id, "tool.json");
@@ -18,14 +17,9 @@ interface Ended {
 }
 
 /** Runs `glovebox agentspace` in a folder. */
-function agentspace(cwd: string, ...args: readonly string[]): Promise<Ended> {
-  return new Promise((resolve) => {
-    const command = [...MAIN, "agentspace", ...args];
-    const env = { ...process.env, NO_PROXY: "*" };
-    execFile(process.execPath, command, { cwd, env }, (error, out, errors) => {
-      resolve({ code: Number(error?.code ?? 0), out, errors });
-    });
-  });
+async function agentspace(cwd: string, ...args: readonly string[]): Promise<Ended> {
+  const { code, stdout: out, stderr: errors } = await glovebox(cwd, ["agentspace", ...args], { NO_PROXY: "*" });
+  return { code, out, errors };
 }
 
 async function folderWithConfig(): Promise<string> {

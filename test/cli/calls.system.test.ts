@@ -1,15 +1,15 @@
-import { execFile, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { createEngine, type Engine } from "../../src/glovebox/index.ts";
 import { createKey } from "../../src/server/access/secret.ts";
 import { createServer, type Server } from "../../src/server/http/server.ts";
+import { MAIN } from "../server/served.ts";
+import { type Ended, glovebox, ROOT } from "./command.ts";
 
-const MAIN = path.resolve(import.meta.dirname, "../../src/cli/main.ts");
 const [reader, caller] = [createKey(), createKey()];
 
 let engine: Engine;
@@ -31,23 +31,12 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-interface Ended {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
 function calls(args: readonly string[], key = reader.secret): Promise<Ended> {
   return command(["calls", ...args], key);
 }
 
-async function command(args: readonly string[], key = reader.secret): Promise<Ended> {
-  const line = ["--no-node-snapshot", "--no-warnings", MAIN, ...args, "--url", server.url, "--key-env", "KEY"];
-  const env = { ...process.env, KEY: key };
-  return promisify(execFile)(process.execPath, line, { env }).then(
-    (ended) => ({ code: 0, ...ended }),
-    (failed: unknown) => failed as Ended,
-  );
+function command(args: readonly string[], key = reader.secret): Promise<Ended> {
+  return glovebox(ROOT, [...args, "--url", server.url, "--key-env", "KEY"], { KEY: key });
 }
 
 test("calls list prints a line for each call, newest first, and says where to go on", async () => {
@@ -110,7 +99,7 @@ test("calls diff prints a line for each difference", async () => {
 });
 
 test("calls watch prints calls as they end, until the server stops", async () => {
-  const args = ["--no-node-snapshot", "--no-warnings", MAIN, "calls", "watch", "--tool", "fail", "--url", server.url];
+  const args = [...MAIN, "calls", "watch", "--tool", "fail", "--url", server.url];
   const child = spawn(process.execPath, [...args, "--key-env", "KEY"], { env: { ...process.env, KEY: reader.secret } });
   onTestFinished(() => void child.kill("SIGKILL"));
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
@@ -135,8 +124,7 @@ test("calls export prints what a file has, and import adds it to another one, wh
   await first.execute({ id: "wrong", name: "nothing", arguments: {} });
   const kept = await first.calls.get("sum");
   await first.close();
-  const run = (...args: string[]) =>
-    promisify(execFile)(process.execPath, ["--no-node-snapshot", "--no-warnings", MAIN, "calls", ...args]);
+  const run = (...args: string[]) => glovebox(ROOT, ["calls", ...args]);
   const { stdout } = await run("export", "--file", from ?? "");
   expect(stdout.trimEnd().split("\n")).toHaveLength(2);
   await writeFile(lines ?? "", stdout);
@@ -146,7 +134,7 @@ test("calls export prints what a file has, and import adds it to another one, wh
   expect(await second.calls.get("sum")).toEqual(kept);
   expect(await second.calls.replay("sum")).toMatchObject({ verdict: "same" });
   await writeFile(lines ?? "", stdout.replace('"bytes":', '"bites":'));
-  await expect(run("import", lines ?? "", "--file", to ?? "")).rejects.toMatchObject({ code: 3 });
+  expect(await run("import", lines ?? "", "--file", to ?? "")).toMatchObject({ code: 3 });
 });
 
 test("calls export leaves a damaged file as it is, and says so", async () => {
@@ -154,16 +142,8 @@ test("calls export leaves a damaged file as it is, and says so", async () => {
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const file = path.join(folder, "calls.sqlite");
   await writeFile(file, "no database at all".repeat(1_000));
-  const run = promisify(execFile)(process.execPath, [
-    "--no-node-snapshot",
-    "--no-warnings",
-    MAIN,
-    "calls",
-    "export",
-    "--file",
-    file,
-  ]);
-  await expect(run).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining("calls.sqlite: the store ") });
+  const exported = await glovebox(ROOT, ["calls", "export", "--file", file]);
+  expect(exported).toMatchObject({ code: 1, stderr: expect.stringContaining("calls.sqlite: the store ") });
   expect(await readdir(folder)).toEqual(["calls.sqlite"]);
 });
 
@@ -172,17 +152,8 @@ test("calls import names a line without an end", async () => {
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const lines = path.join(folder, "calls.jsonl");
   await writeFile(lines, "x".repeat(9 * 1024 * 1024));
-  const run = promisify(execFile)(process.execPath, [
-    "--no-node-snapshot",
-    "--no-warnings",
-    MAIN,
-    "calls",
-    "import",
-    lines,
-    "--file",
-    path.join(folder, "to.sqlite"),
-  ]);
-  await expect(run).rejects.toMatchObject({ code: 3, stderr: expect.stringMatching(/line 1 of .* has more than/) });
+  const imported = await glovebox(ROOT, ["calls", "import", lines, "--file", path.join(folder, "to.sqlite")]);
+  expect(imported).toMatchObject({ code: 3, stderr: expect.stringMatching(/line 1 of .* has more than/) });
 });
 
 test("calls backup copies the store while a server writes it, and a server goes on with the copy", async () => {
@@ -211,18 +182,17 @@ test("calls backup copies the store while a server writes it, and a server goes 
   const writing = (async () => {
     for (let at = 1; isWriting; at++) await act(first, `k${at}`);
   })();
-  const run = () =>
-    promisify(execFile)(
-      process.execPath,
-      ["--no-node-snapshot", "--no-warnings", MAIN].concat("calls", "backup", copy, "--file", from),
-    );
+  const run = () => glovebox(ROOT, ["calls", "backup", copy, "--file", from]);
+  // What is kept of a call is written a moment after its end.
+  const kept = async () => (await glovebox(ROOT, ["calls", "export", "--file", from])).stdout;
+  await expect.poll(kept, { timeout: 60_000 }).toContain('"id":"k0"');
   expect((await run()).stderr).toContain(`was copied to ${copy}`);
   isWriting = false;
   await writing;
   await first.close();
   expect((await readdir(folder)).filter((name) => name.startsWith("copy"))).toEqual(["copy"]);
   expect((await stat(copy)).mode & 0o777).toBe(0o600);
-  await expect(run()).rejects.toMatchObject({ code: 2, stderr: expect.stringContaining("already") });
+  expect(await run()).toMatchObject({ code: 2, stderr: expect.stringContaining("already") });
   const before = runs;
   const second = await open(copy);
   onTestFinished(() => second.close());
@@ -244,13 +214,10 @@ test("calls export, import and backup of a sealed file need its secret, but for 
   });
   await sealed.execute({ id: "bad", name: "no", arguments: {} });
   await sealed.close();
-  const run = (args: readonly string[], GLOVEBOX_CALLS_SECRET = "") =>
-    promisify(execFile)(process.execPath, ["--no-node-snapshot", "--no-warnings", MAIN, "calls", ...args], {
-      env: { ...process.env, GLOVEBOX_CALLS_SECRET },
-    }).then(
-      ({ stdout }) => stdout,
-      ({ stderr }: { readonly stderr: string }) => stderr,
-    );
+  const run = async (args: readonly string[], GLOVEBOX_CALLS_SECRET = "") => {
+    const { code, stdout, stderr } = await glovebox(ROOT, ["calls", ...args], { GLOVEBOX_CALLS_SECRET });
+    return code === 0 ? stdout : stderr;
+  };
   await run(["backup", at("copy"), "--file", at("one")]);
   expect(await run(["export", "--file", at("copy")])).toContain("its calls are sealed: set the calls.secret");
   expect(await run(["export", "--file", at("copy")], "another secret of the file")).toContain(

@@ -1,4 +1,3 @@
-import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,6 +5,7 @@ import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MAIN } from "../server/served.ts";
+import { type Ended, glovebox, ROOT } from "./command.ts";
 
 let folder = "";
 beforeAll(() => {
@@ -13,20 +13,10 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-interface Ended {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
 function run(program: string, ...args: readonly string[]): Promise<Ended> {
   const file = join(folder, "program.ts");
   writeFileSync(file, program);
-  return new Promise((resolve) => {
-    execFile(process.execPath, [...MAIN, "code", file, "--tools", "fixtures/tools", ...args], (error, stdout, stderr) =>
-      resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr }),
-    );
-  });
+  return glovebox(ROOT, ["code", file, "--tools", "fixtures/tools", ...args]);
 }
 
 describe("glovebox code", () => {
@@ -89,9 +79,7 @@ test("glovebox mcp --code has programs call tools of the registry, which were ne
     tools_api_spec: spec,
   };
   writeFileSync(record, JSON.stringify(tool));
-  await new Promise((resolve) => {
-    execFile(process.execPath, [...MAIN, "agentspace", "register", record, "--config", config], resolve);
-  });
+  await glovebox(ROOT, ["agentspace", "register", record, "--config", config]);
   const client = new Client({ name: "test", version: "1" });
   const args = [...MAIN, "mcp", "--code", "--tools", "fixtures/tools", "--config", config];
   await client.connect(new StdioClientTransport({ command: process.execPath, args, stderr: "ignore" }));
@@ -112,12 +100,7 @@ describe("glovebox explain run_code", () => {
     const hash = `sha256:${"0".repeat(64)}`;
     const keys = [{ name: "agent", hash, tenant: "acme", roles: ["execute"], tools: ["run_code", "add"] }];
     writeFileSync(config, JSON.stringify({ codeMode: { tools: ["add", "slug*"] }, keys }));
-    const command = ["explain", "run_code", "--tools", "fixtures/tools", "--config", config, ...args];
-    return new Promise((resolve) => {
-      execFile(process.execPath, [...MAIN, ...command], (error, stdout, stderr) =>
-        resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr }),
-      );
-    });
+    return glovebox(ROOT, ["explain", "run_code", "--tools", "fixtures/tools", "--config", config, ...args]);
   };
 
   test("says which tools programs may call, and why not", async () => {

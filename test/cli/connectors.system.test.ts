@@ -1,28 +1,13 @@
-import { execFile } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
-import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { createEngine } from "../../src/glovebox/index.ts";
 import { createServer } from "../../src/server/http/server.ts";
 import { documentOf, engineWith, SECRET, serveApi } from "../connectors/engine/api.ts";
 import { serveByHand } from "../connectors/engine/mcp-by-hand.ts";
+import { glovebox as run, ROOT } from "./command.ts";
 
-const MAIN = path.resolve(import.meta.dirname, "../../src/cli/main.ts");
-
-interface Ended {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-async function glovebox(...args: readonly string[]): Promise<Ended> {
-  const command = ["--no-node-snapshot", "--no-warnings", MAIN, ...args];
-  return promisify(execFile)(process.execPath, command).then(
-    (ended) => ({ code: 0, ...ended }),
-    (failed: unknown) => failed as Ended,
-  );
-}
+const glovebox = (...args: readonly string[]) => run(ROOT, args);
 
 test("connectors check prints tools, the digest to pin, and what was left out", async () => {
   await using api = await serveApi();

@@ -1,14 +1,12 @@
-import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createEngine, type Engine } from "../../src/glovebox/index.ts";
 import { createKey } from "../../src/server/access/secret.ts";
 import { createServer, type Server } from "../../src/server/http/server.ts";
+import { type Ended, glovebox as run } from "./command.ts";
 
-const MAIN = path.resolve(import.meta.dirname, "../../src/cli/main.ts");
 const KEYS = { boss: createKey(), caller: createKey() };
 const REFUND = `export const spec = { name: "refund", description: "Refunds.", approval: "always" };
 export default ({ order }) => ({ refunded: order });
@@ -49,22 +47,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-interface Ended {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-async function glovebox(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> {
-  const line = ["--no-node-snapshot", "--no-warnings", MAIN, ...args];
-  const running = promisify(execFile)(process.execPath, line, { cwd: folder, env: { ...process.env, ...env } });
-  // A terminal could be asked.
-  running.child.stdin?.end();
-  return running.then(
-    (ended) => ({ code: 0, ...ended }),
-    (failed: unknown) => failed as Ended,
-  );
-}
+const glovebox = (args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> => run(folder, args, env);
 
 function calls(args: readonly string[], key: keyof typeof KEYS = "boss"): Promise<Ended> {
   return glovebox(["calls", ...args, "--url", server.url, "--key-env", "KEY"], { KEY: KEYS[key].secret });

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { temporaryFolder } from "../kernel/tool/temporary.ts";
-import { MAIN } from "./command.ts";
+import { MAIN } from "../server/served.ts";
 
 const SCRIPT = "/usr/bin/script";
 const TOOL = `export const spec = {
@@ -19,7 +19,7 @@ test.skipIf(!existsSync(SCRIPT))(
   "serve on a terminal says what it serves, where the console is, how to call a tool, and which walls are missing",
   async () => {
     const folder = await temporaryFolder({ "tools/greet.js": TOOL });
-    const words = [process.execPath, "--no-node-snapshot", "--no-warnings", MAIN, "serve", "tools", "--port", "0"];
+    const words = [process.execPath, ...MAIN, "serve", "tools", "--port", "0"];
     const child = spawn(SCRIPT, ["-qec", `exec ${words.join(" ")}`, "/dev/null"], {
       cwd: folder,
       stdio: ["pipe", "pipe", "ignore"],

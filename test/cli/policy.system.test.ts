@@ -1,14 +1,12 @@
-import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createEngine } from "../../src/glovebox/index.ts";
 import { createKey } from "../../src/server/access/secret.ts";
 import { createServer, type Server } from "../../src/server/http/server.ts";
+import { glovebox, ROOT } from "./command.ts";
 
-const MAIN = path.resolve(import.meta.dirname, "../../src/cli/main.ts");
 const key = createKey();
 const folder = mkdtempSync(path.join(tmpdir(), "glovebox-policy-"));
 
@@ -40,14 +38,9 @@ afterAll(async () => {
 async function simulate(policy: string, ...more: readonly string[]) {
   const file = path.join(folder, "policy.yaml");
   writeFileSync(file, policy);
-  const args = [MAIN, "policy", "simulate", file, "--url", server.url, "--key-env", "KEY", ...more];
-  const ended = promisify(execFile)(process.execPath, ["--no-node-snapshot", "--no-warnings", ...args], {
-    env: { ...process.env, KEY: key.secret },
-  });
-  return ended.then(
-    ({ stdout }) => ({ code: 0, lines: stdout.trimEnd().split("\n") }),
-    ({ code, stdout }: { code: number; stdout: string }) => ({ code, lines: stdout.trimEnd().split("\n") }),
-  );
+  const args = ["policy", "simulate", file, "--url", server.url, "--key-env", "KEY", ...more];
+  const { code, stdout } = await glovebox(ROOT, args, { KEY: key.secret });
+  return { code, lines: stdout.trimEnd().split("\n") };
 }
 
 test("policy simulate prints findings, grants and changes, and ends with 3 where the policy has a mistake", async () => {

@@ -1,24 +1,9 @@
-import { execFile } from "node:child_process";
 import { readdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { expect, test } from "vitest";
 import { newFolder } from "../kernel/tool/package/opening.ts";
 import { indexFile, serveIndex } from "../python/index-server.ts";
-import { MAIN } from "../server/served.ts";
-
-interface Ended {
-  readonly code: number | string | undefined;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-function glovebox(cwd: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> {
-  const { promise, resolve } = Promise.withResolvers<Ended>();
-  execFile(process.execPath, [...MAIN, ...args], { cwd, env: { ...process.env, ...env } }, (error, stdout, stderr) =>
-    resolve({ code: error?.code ?? 0, stdout, stderr }),
-  );
-  return promise;
-}
+import { glovebox } from "./command.ts";
 
 test("glovebox python add: a tool runs with what it adds", async () => {
   const shout = { "shout/__init__.py": "from loud import up\n\ndef shout(text):\n    return up(text) + '!'\n" };

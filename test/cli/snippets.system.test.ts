@@ -1,15 +1,13 @@
-import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { codeMode } from "../../src/code-mode/index.ts";
 import { createEngine, type Engine } from "../../src/glovebox/index.ts";
 import { createKey } from "../../src/server/access/secret.ts";
 import { createServer, type Server } from "../../src/server/http/server.ts";
+import { glovebox, ROOT } from "./command.ts";
 
-const MAIN = path.resolve(import.meta.dirname, "../../src/cli/main.ts");
 const key = createKey();
 const folder = mkdtempSync(path.join(tmpdir(), "glovebox-snippets-"));
 
@@ -31,12 +29,9 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-async function snippets(...args: readonly string[]) {
-  const line = [MAIN, "snippets", ...args, "--url", server.url, "--key-env", "KEY", "--tenant", "acme"];
-  const ended = promisify(execFile)(process.execPath, ["--no-node-snapshot", "--no-warnings", ...line], {
-    env: { ...process.env, KEY: key.secret },
-  });
-  return ended.catch((failed: { code: number; stdout: string; stderr: string }) => failed);
+function snippets(...args: readonly string[]) {
+  const line = ["snippets", ...args, "--url", server.url, "--key-env", "KEY", "--tenant", "acme"];
+  return glovebox(ROOT, line, { KEY: key.secret });
 }
 
 test("snippets save, list, show and delete are those of a server, and say what is wrong with a program", async () => {

@@ -1,18 +1,16 @@
-import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { Compiler } from "../kernel/tool/declarations/compiler.ts";
-import { MAIN, serve } from "../server/served.ts";
+import { serve } from "../server/served.ts";
+import { glovebox, ROOT } from "./command.ts";
 
 const FOLDER = "examples/python-tools/tools";
-const run = promisify(execFile);
 
 test("tools in Python are declared, from a folder and by a server", async () => {
   using compiler = new Compiler();
-  const types = async (...args: string[]) => (await run(process.execPath, [...MAIN, "types", ...args])).stdout;
+  const types = async (...args: string[]) => (await glovebox(ROOT, ["types", ...args])).stdout;
   const text = await types("--tools", FOLDER);
   const uses = `
 export const counted: Tools["word_count"]["input"] = { text: "a", top: 1 };
@@ -31,7 +29,7 @@ test("a file with one function is run by its name", async () => {
     'def greet(name: str = "you") -> str:\n    """Greets."""\n    return f"Hello, {name}!"\n',
   );
   try {
-    expect((await run(process.execPath, [...MAIN, "run", "hello.py"], { cwd: folder })).stdout).toBe('"Hello, you!"\n');
+    expect((await glovebox(folder, ["run", "hello.py"])).stdout).toBe('"Hello, you!"\n');
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -1,4 +1,3 @@
-import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -10,7 +9,7 @@ import { Compiler } from "../kernel/tool/declarations/compiler.ts";
 import { createEngine } from "../../src/glovebox/index.ts";
 import { createKey } from "../../src/server/access/secret.ts";
 import { createServer as createGlovebox } from "../../src/server/http/server.ts";
-import { MAIN } from "../server/served.ts";
+import { type Ended, glovebox, ROOT } from "./command.ts";
 
 let folder = "";
 let compiler: Compiler;
@@ -25,20 +24,8 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-interface Ended {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-function types(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> {
-  return new Promise((resolve) => {
-    const options = { env: { ...process.env, ...env } };
-    execFile(process.execPath, [...MAIN, "types", ...args], options, (error, stdout, stderr) =>
-      resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr }),
-    );
-  });
-}
+const types = (args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> =>
+  glovebox(ROOT, ["types", ...args], env);
 
 function toolFile(type: string): string {
   const path = join(folder, "one.js");

@@ -1,30 +1,15 @@
-import { execFile } from "node:child_process";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { temporaryFolder } from "../kernel/tool/temporary.ts";
+import { type Ended, glovebox as run, ROOT } from "./command.ts";
 
-const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const MAIN = join(ROOT, "src/cli/main.ts");
 const MODULES = join(ROOT, "fixtures/contracts/amplifier");
-
-interface Ended {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
 
 const validate = (...args: string[]): Promise<Ended> => glovebox("validate", ...args);
 
 /** Runs the command to its end, with no configuration around. */
 async function glovebox(...args: string[]): Promise<Ended> {
-  const cwd = await temporaryFolder({});
-  const flags = ["--no-node-snapshot", "--no-warnings"];
-  return new Promise((resolve) => {
-    const child = execFile(process.execPath, [...flags, MAIN, ...args], { cwd }, (_error, stdout, stderr) => {
-      resolve({ code: child.exitCode ?? -1, stdout, stderr });
-    });
-  });
+  return run(await temporaryFolder({}), args);
 }
 
 describe("glovebox validate", () => {

@@ -1,15 +1,13 @@
-import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Change, Folder, SAMPLES, workflow } from "../contrib/strands/folder.ts";
+import { type Ended, glovebox as run } from "./command.ts";
 
-const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 const TOOLS = ["--tools", SAMPLES];
 
 type Body = { readonly messages: readonly { readonly role: string; readonly content: string }[] };
@@ -47,24 +45,9 @@ beforeEach(() => {
 
 afterEach(() => folder[Symbol.dispose]());
 
-interface Ended {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
 /** Runs the command in the test's folder. */
-function glovebox(...args: readonly string[]): Promise<Ended> {
-  const { OPENAI_API_KEY: _key, OPENAI_BASE_URL: _url, ...env } = process.env;
-  return new Promise((resolve) => {
-    execFile(
-      process.execPath,
-      ["--no-node-snapshot", "--no-warnings", MAIN, ...args],
-      { cwd: folder.path, env, timeout: 80_000 },
-      (error, stdout, stderr) => resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr }),
-    );
-  });
-}
+const glovebox = (...args: readonly string[]): Promise<Ended> =>
+  run(folder.path, args, { OPENAI_API_KEY: undefined, OPENAI_BASE_URL: undefined });
 
 /** Writes the document's workflow, whose model is the test's. */
 function write(...changes: readonly Change[]): void {

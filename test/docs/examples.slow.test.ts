@@ -38,18 +38,23 @@ const CONFIG = {
   },
 };
 
-const names = readdirSync(join(ROOT, "examples"), { withFileTypes: true })
+const all = readdirSync(join(ROOT, "examples"), { withFileTypes: true })
   .filter((entry) => entry.isDirectory() && !ELSEWHERE.includes(entry.name))
   .map(({ name }) => name);
+/** `examples.system.test.ts` runs the others from the sources in every run. */
+const names = byLength([PLAINEST, "agent-loop"], all);
 
 /**
  * Installed alone: the plainest, so that it has nothing but the package; Next's, which lays out its standalone server by
  * the folder that has the packages; and the workspace. All others are installed at once.
  */
 const ALONE = [PLAINEST, "next", "monorepo"];
-const GROUPS = [...ALONE.map((name) => [name]), names.filter((name) => !ALONE.includes(name))];
+const GROUPS = [
+  ...ALONE.filter((name) => names.includes(name)).map((name) => [name]),
+  names.filter((name) => !ALONE.includes(name)),
+];
 /** Projects of `glovebox new`, which are installed with the examples. In every run those whose packages other tests use less. */
-const TEMPLATE_NAMES = byLength(["tool-py", "hono", "agent", "mcp"], Object.keys(TEMPLATES)) as readonly TemplateName[];
+const TEMPLATE_NAMES = byLength(["tool-py", "mcp"], Object.keys(TEMPLATES)) as readonly TemplateName[];
 const folders = new Map<string, InstalledFolder>();
 beforeAll(async () => {
   await using packed = await pack();

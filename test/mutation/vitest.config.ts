@@ -17,7 +17,7 @@ export default defineConfig({
       .filter((path) => ROOMS.some((room) => path.startsWith(`test/kernel/${room}/`))),
     pool: "forks",
     isolate: false,
-    env: { TEST_SHARED: "yes" },
+    env: { TEST_KIND: "unit" },
     setupFiles: [new URL("../setup.ts", import.meta.url).pathname],
     testTimeout: 120_000,
     hookTimeout: 120_000,

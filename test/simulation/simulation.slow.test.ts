@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { byLength, IS_LONG } from "../length.ts";
+import { IS_LONG } from "../length.ts";
 import { FAULTS } from "./faults.ts";
 import { LEG_FAULTS } from "./legs/faults.ts";
 import { simulateLegs } from "./legs/simulate.ts";
@@ -11,17 +11,27 @@ import { explain, simulateAll } from "./run.ts";
 const run = promisify(execFile);
 const FIND_FAULT = fileURLToPath(new URL("find-fault.ts", import.meta.url));
 /** Most seeds that a fault takes to be found in every run. */
-const QUICK = 500;
+const QUICK = 100;
+const SEEDS = 100_000;
 
-test("every call ends once, and no effect happens twice, in many more simulations", async () => {
-  const { failed } = await simulateAll(1_001, byLength(1_500, 100_000));
-  expect(failed === null ? "" : await explain(failed)).toBe("");
-}, 1_200_000);
+// `simulation.engine.test.ts` and `legs.engine.test.ts` have the seeds of every run.
+test.runIf(IS_LONG)(
+  "every call ends once, and no effect happens twice, in many more simulations",
+  async () => {
+    const { failed } = await simulateAll(1_001, SEEDS);
+    expect(failed === null ? "" : await explain(failed)).toBe("");
+  },
+  1_200_000,
+);
 
-test("calls that wait end once, and no effect happens twice, in many more simulations", async () => {
-  const { failed } = await simulateAll(1_001, byLength(300, 100_000), simulateLegs);
-  expect(failed === null ? "" : await explain(failed, simulateLegs)).toBe("");
-}, 7_200_000);
+test.runIf(IS_LONG)(
+  "calls that wait end once, and no effect happens twice, in many more simulations",
+  async () => {
+    const { failed } = await simulateAll(1_001, SEEDS, simulateLegs);
+    expect(failed === null ? "" : await explain(failed, simulateLegs)).toBe("");
+  },
+  7_200_000,
+);
 
 test("the simulation finds faults that are put into the sources", async () => {
   const all = [...FAULTS, ...LEG_FAULTS];

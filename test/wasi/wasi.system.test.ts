@@ -1,8 +1,6 @@
-import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { createEngine, type Engine, type EngineOptions, type ToolDefinition } from "../../src/glovebox/index.ts";
 import { createServer } from "../../src/server/http/server.ts";
@@ -26,7 +24,7 @@ import {
   wasm,
 } from "../kernel/base/wasm/wasm.ts";
 import { runProgram } from "../kernel/engine/program.ts";
-import { MAIN } from "../server/served.ts";
+import { glovebox, ROOT } from "../cli/command.ts";
 
 const FOLDER = fileURLToPath(new URL("../../fixtures/binaries/wasi", import.meta.url));
 const moduleAt = (name: string): string => path.join(FOLDER, `${name}.wasm`);
@@ -274,8 +272,7 @@ describe("a command is called", () => {
   });
 
   test("from the command line", async () => {
-    const args = [...MAIN, "run", moduleAt("increment"), "--input", '{"value":42}'];
-    const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 120_000 });
+    const { stdout } = await glovebox(ROOT, ["run", moduleAt("increment"), "--input", '{"value":42}']);
     expect(JSON.parse(stdout)).toEqual(ANSWER);
   });
 });

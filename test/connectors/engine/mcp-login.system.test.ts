@@ -1,17 +1,17 @@
-import { execFile } from "node:child_process";
+import { spawn } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { createInterface } from "node:readline";
-import { promisify } from "node:util";
 import { afterEach, expect, test } from "vitest";
 import { type ConnectorAuth, createEngine, type Engine } from "../../../src/glovebox/index.ts";
 import { createServer } from "../../../src/server/http/server.ts";
 import { createKey } from "../../../src/server/access/secret.ts";
+import { glovebox, ROOT } from "../../cli/command.ts";
+import { MAIN } from "../../server/served.ts";
 import { browse, closeAll, folder, served } from "../login/opened.ts";
 import type { OidcServer } from "../login/oidc-server.ts";
 import { type HandServer, serveByHand } from "./mcp-by-hand.ts";
 
-const MAIN = path.resolve(import.meta.dirname, "../../../src/cli/main.ts");
 const opened: AsyncDisposable[] = [];
 
 afterEach(async () => {
@@ -60,16 +60,11 @@ async function open(hand: HandServer, auth: ConnectorAuth, stateDir: string): Pr
   return engine;
 }
 
-const run = (...args: readonly string[]) =>
-  promisify(execFile)(process.execPath, ["--no-node-snapshot", "--no-warnings", MAIN, ...args]).then(
-    ({ stdout }) => stdout,
-    (failed: { readonly stdout: string }) => failed.stdout,
-  );
+const run = async (...args: readonly string[]) => (await glovebox(ROOT, args)).stdout;
 
 /** Runs `glovebox connectors login`, and opens the URL that it prints in a browser. */
 async function logIn(config: string, name: string): Promise<string> {
-  const { spawn } = await import("node:child_process");
-  const args = ["--no-node-snapshot", "--no-warnings", MAIN, "connectors", "login", name, "--config", config];
+  const args = [...MAIN, "connectors", "login", name, "--config", config];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
   const lines: string[] = [];
   for await (const line of createInterface(child.stdout)) {

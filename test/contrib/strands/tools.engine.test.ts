@@ -180,17 +180,22 @@ describe("a result", () => {
   });
 
   test.each([
-    ["it throws", { throws: "no luck" }, "no luck"],
-    ["it does not end in time", { hangs: true }, "ms"],
-    ["it takes too much processor time", { spins: true }, "ms"],
-    ["it takes too much memory", { bombs: true }, "memory"],
-    ["its arguments are refused", { result: { toolUseId: "other", status: "error", content: [] } }, "did not say why"],
-  ])("echoes the call's id where %s [D18]", async (_what, input, text) => {
+    ["it throws", { throws: "no luck" }, {}, "no luck"],
+    ["it does not end in time", { hangs: true }, { wallMs: 500 }, "ms"],
+    ["it takes too much processor time", { spins: true }, { cpuMs: 500 }, "ms"],
+    ["it takes too much memory", { bombs: true }, {}, "memory"],
+    [
+      "its arguments are refused",
+      { result: { toolUseId: "other", status: "error", content: [] } },
+      {},
+      "did not say why",
+    ],
+  ])("echoes the call's id where %s [D18]", async (_what, input, limits, text) => {
     const run = toolFunction(
       {
         list: () => [],
         get: () => undefined,
-        execute: (one) => engine.execute(one, { limits: { wallMs: 2_000, cpuMs: 1_000 } }),
+        execute: (one) => engine.execute(one, { limits: { wallMs: 60_000, cpuMs: 20_000, ...limits } }),
       },
       "answers",
     );

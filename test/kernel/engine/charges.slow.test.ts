@@ -9,8 +9,8 @@ import { byLength } from "../../length.ts";
 import { executors } from "../../processes.ts";
 
 /** By number, not by time: beside other work, less of what is measured would be calls. */
-const WARM_CALLS = 2_000;
-const LOAD_CALLS = byLength(4_000, 10_000);
+const WARM_CALLS = byLength(500, 2_000);
+const LOAD_CALLS = byLength(1_500, 10_000);
 const TENANTS = 4;
 const AT_ONCE = 16;
 /** Plain calls are more than the others. Each call takes the next one. */

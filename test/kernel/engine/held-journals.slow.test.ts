@@ -6,7 +6,7 @@ import { ExecutorKiller } from "./executor-killer.ts";
 
 const MIB = 1024 * 1024;
 const TENANTS = 10;
-const CALLS = byLength(50, 500);
+const CALLS = byLength(20, 500);
 const ASKS = 100;
 const LENGTH = 64 * 1024;
 

@@ -29,7 +29,6 @@ beforeAll(async () => {
     source: MODULE,
     isolation: "shared",
     capabilities: { kv: true },
-    limits: { wallMs: 500 },
   });
 });
 afterAll(() => engine.close());
@@ -51,6 +50,6 @@ test("a context that a shared module kept can be used by no later call", async (
   const waits = call("waits");
   await call("wakes");
   expect((await waits).error).toBeNull();
-  const late = await engine.execute({ name: "kept", arguments: { step: "uses" } }, { tenant: "a" });
+  const late = await call("uses", { limits: { wallMs: 500 } });
   expect(late.error?.code).toBe("wall_limit");
 });

@@ -4,8 +4,8 @@ import { createEngine, type Engine } from "../../../src/glovebox/index.ts";
 import { byLength } from "../../length.ts";
 import { Dice } from "../../load/dice.ts";
 
-const MIXES = byLength(5, 100);
-const MIXES_OF_ENGINE = byLength(5, 10);
+const MIXES = byLength(2, 100);
+const MIXES_OF_ENGINE = byLength(2, 10);
 const HOGS = 12;
 
 /** Keeps so many MiB while it waits. */

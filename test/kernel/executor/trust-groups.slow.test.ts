@@ -16,7 +16,7 @@ const GROUPS = [
 ] as const;
 const WEDGES = 40;
 /** Chaos lasts for so many rounds, and until so many processes are lost; a number of rounds ends it if none are. */
-const { rounds: ROUNDS, lost: LOST } = byLength({ rounds: 250, lost: 6 }, { rounds: 2_000, lost: 20 });
+const { rounds: ROUNDS, lost: LOST } = byLength({ rounds: 250, lost: 3 }, { rounds: 2_000, lost: 20 });
 const ROUNDS_MAX = 8_000;
 const WEDGE_EVERY = 25;
 const KILL_EVERY = 100;

@@ -1,8 +1,6 @@
-import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { EffectiveValue } from "../../../src/server/config/effective.ts";
 import {
@@ -12,8 +10,7 @@ import {
   loadConfig,
   type ToolFinding,
 } from "../../../src/glovebox/index.ts";
-
-const MAIN = fileURLToPath(new URL("../../../src/cli/main.ts", import.meta.url));
+import { type Ended, glovebox as run } from "../../cli/command.ts";
 
 const REGION = `
 export const spec = {
@@ -50,26 +47,8 @@ beforeAll(() => {
 
 afterAll(() => rmSync(folder, { recursive: true }));
 
-interface Ended {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
 /** Runs the command in the folder. */
-function glovebox(args: readonly string[], cwd = folder): Promise<Ended> {
-  return new Promise((resolve) => {
-    const options = { cwd, env: { ...process.env, REGION: "eu-north-1" }, timeout: 120_000 };
-    execFile(
-      process.execPath,
-      ["--no-node-snapshot", "--no-warnings", MAIN, ...args],
-      options,
-      (error, stdout, stderr) => {
-        resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
-      },
-    );
-  });
-}
+const glovebox = (args: readonly string[], cwd = folder): Promise<Ended> => run(cwd, args, { REGION: "eu-north-1" });
 
 test("says where packages may come from, with paths from where it lies, and URLs as they are", async () => {
   const file = join(folder, "packages.yaml");

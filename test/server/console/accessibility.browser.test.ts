@@ -1,5 +1,5 @@
 import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Server } from "../../../src/server/http/server.ts";
 import { launch, part, serve, violationsOf, visit } from "./harness.ts";
 
@@ -43,50 +43,48 @@ afterAll(async () => {
   await Promise.all([browser.close(), server.close()]);
 });
 
-describe.each([["light"], ["dark"]] as const)("in the %s theme", (colorScheme) => {
-  test("axe finds nothing wrong with the overview", async () => {
-    await using visited = await visit(browser, server.url, { colorScheme });
-    const { page } = visited;
-    await page.getByText("in the server's process").waitFor();
-    await part(page, "Latency").getByText("As a table").click();
-    expect(await violationsOf(page)).toEqual([]);
-  });
+test("axe finds nothing wrong with the overview", async () => {
+  await using visited = await visit(browser, server.url);
+  const { page } = visited;
+  await page.getByText("in the server's process").waitFor();
+  await part(page, "Latency").getByText("As a table").click();
+  expect(await violationsOf(page)).toEqual([]);
+});
 
-  test("axe finds nothing wrong with a tool, its form, and its results", { timeout: 60_000 }, async () => {
-    await using visited = await visit(browser, `${server.url}/#/tools/kinds`, { colorScheme });
-    const { page } = visited;
-    await page.getByText("Denied requests").waitFor();
-    await page.getByText("Options", { exact: true }).click();
-    await part(page, "Schemas").getByText("Input").click();
-    expect(await violationsOf(page)).toEqual([]);
-    await page.getByLabel(/^title/).fill("a");
-    await page.getByRole("button", { name: "Run" }).click();
-    await page.getByText("A number is missing.").waitFor();
-    expect(await violationsOf(page)).toEqual([]);
-    await page.getByLabel(/^integer/).fill("1");
-    await page.getByRole("button", { name: "Run" }).click();
-    await part(page, "Result").getByText("ok", { exact: true }).waitFor();
-    expect(await violationsOf(page)).toEqual([]);
-    await page.getByLabel(/^fail/).check();
-    await page.getByRole("button", { name: "Run" }).click();
-    await part(page, "Result").getByText("tool_error").waitFor();
-    await part(page, "Result").getByText("Stack", { exact: true }).click();
-    expect(await violationsOf(page)).toEqual([]);
-    await page.getByRole("button", { name: "Edit as JSON" }).click();
-    await page.getByLabel("Arguments as JSON").fill("{");
-    expect(await violationsOf(page)).toEqual([]);
-  });
+test("axe finds nothing wrong with a tool, its form, and its results", { timeout: 60_000 }, async () => {
+  await using visited = await visit(browser, `${server.url}/#/tools/kinds`);
+  const { page } = visited;
+  await page.getByText("Denied requests").waitFor();
+  await page.getByText("Options", { exact: true }).click();
+  await part(page, "Schemas").getByText("Input").click();
+  expect(await violationsOf(page)).toEqual([]);
+  await page.getByLabel(/^title/).fill("a");
+  await page.getByRole("button", { name: "Run" }).click();
+  await page.getByText("A number is missing.").waitFor();
+  expect(await violationsOf(page)).toEqual([]);
+  await page.getByLabel(/^integer/).fill("1");
+  await page.getByRole("button", { name: "Run" }).click();
+  await part(page, "Result").getByText("ok", { exact: true }).waitFor();
+  expect(await violationsOf(page)).toEqual([]);
+  await page.getByLabel(/^fail/).check();
+  await page.getByRole("button", { name: "Run" }).click();
+  await part(page, "Result").getByText("tool_error").waitFor();
+  await part(page, "Result").getByText("Stack", { exact: true }).click();
+  expect(await violationsOf(page)).toEqual([]);
+  await page.getByRole("button", { name: "Edit as JSON" }).click();
+  await page.getByLabel("Arguments as JSON").fill("{");
+  expect(await violationsOf(page)).toEqual([]);
+});
 
-  test("axe finds nothing wrong with the question for a key, nor with little room", async () => {
-    await using visited = await visit(browser, server.url, { colorScheme, viewport: { width: 320, height: 700 } });
-    const { page } = visited;
-    await page.getByRole("button", { name: "Tools" }).click();
-    await page.getByRole("link", { name: /^kinds/ }).waitFor();
-    expect(await violationsOf(page)).toEqual([]);
-    await page.getByRole("button", { name: "Key" }).click();
-    await page.getByRole("dialog").waitFor();
-    expect(await violationsOf(page)).toEqual([]);
-  });
+test("axe finds nothing wrong with the question for a key, nor with little room", async () => {
+  await using visited = await visit(browser, server.url, { viewport: { width: 320, height: 700 } });
+  const { page } = visited;
+  await page.getByRole("button", { name: "Tools" }).click();
+  await page.getByRole("link", { name: /^kinds/ }).waitFor();
+  expect(await violationsOf(page)).toEqual([]);
+  await page.getByRole("button", { name: "Key" }).click();
+  await page.getByRole("dialog").waitFor();
+  expect(await violationsOf(page)).toEqual([]);
 });
 
 test("the keyboard goes through the page as one reads it, and one sees where it is", async () => {

@@ -569,27 +569,25 @@ test("hostile and very long texts are shown as texts, and in part", { timeout: 6
   expect(complaints).toEqual([]);
 });
 
-describe.each([["light"], ["dark"]] as const)("in the %s theme", (colorScheme) => {
-  test("axe finds nothing wrong with the list and a call, nor with little room", { timeout: 90_000 }, async () => {
-    const id = await pausedCall({ order: "A-40", amount: 1 });
-    await using visited = await visit(browser, `${server.url}/#/approvals`, { colorScheme });
-    const { page, complaints } = visited;
-    await part(page, "Calls that wait").getByText("refund").first().waitFor();
-    expect(await violationsOf(page)).toEqual([]);
-    await page.goto(at(id));
-    await press(page, "Edit the arguments");
-    await press(page, "Cancel the call");
-    await page.getByLabel("amount number").fill("500");
-    await page.getByLabel("Payload as JSON").fill("{");
-    await press(page, "Approve with these arguments");
-    await card(page).getByText("/amount must be <= 100").first().waitFor();
-    expect(await violationsOf(page)).toEqual([]);
-    await page.setViewportSize({ width: 320, height: 700 });
-    expect(await violationsOf(page)).toEqual([]);
-    expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(320);
-    await press(page, "Refuse");
-    await part(page, "Result").getByText("approval_refused").first().waitFor();
-    expect(await violationsOf(page)).toEqual([]);
-    expect(complaints.filter((line) => !line.includes("400 (Bad Request)"))).toEqual([]);
-  });
+test("axe finds nothing wrong with the list and a call, nor with little room", { timeout: 90_000 }, async () => {
+  const id = await pausedCall({ order: "A-40", amount: 1 });
+  await using visited = await visit(browser, `${server.url}/#/approvals`);
+  const { page, complaints } = visited;
+  await part(page, "Calls that wait").getByText("refund").first().waitFor();
+  expect(await violationsOf(page)).toEqual([]);
+  await page.goto(at(id));
+  await press(page, "Edit the arguments");
+  await press(page, "Cancel the call");
+  await page.getByLabel("amount number").fill("500");
+  await page.getByLabel("Payload as JSON").fill("{");
+  await press(page, "Approve with these arguments");
+  await card(page).getByText("/amount must be <= 100").first().waitFor();
+  expect(await violationsOf(page)).toEqual([]);
+  await page.setViewportSize({ width: 320, height: 700 });
+  expect(await violationsOf(page)).toEqual([]);
+  expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(320);
+  await press(page, "Refuse");
+  await part(page, "Result").getByText("approval_refused").first().waitFor();
+  expect(await violationsOf(page)).toEqual([]);
+  expect(complaints.filter((line) => !line.includes("400 (Bad Request)"))).toEqual([]);
 });

@@ -1,9 +1,10 @@
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
-import axe from "axe-core";
+import axe, { type RunOptions } from "axe-core";
 import { createEngine, type EngineOptions, type ToolDefinition } from "../../../src/glovebox/index.ts";
 import { createServer, type Server } from "../../../src/server/http/server.ts";
 
 const DEADLINE_MS = 60_000;
+const VIEWPORT = { width: 1440, height: 900 };
 
 /** A browser that asks nobody for anything by itself. */
 export function launch(): Promise<Browser> {
@@ -38,11 +39,14 @@ export interface Visit extends AsyncDisposable {
   readonly requests: readonly string[];
 }
 
-/** Opens the page at a path, in a context of its own. */
+/** Pages that nobody visits, by their browser: a context and a page of one's own cost more than most tests. */
+const idle = new WeakMap<Browser, Page>();
+
+/** Opens the page at a path, with nothing stored and nothing done before. */
 export async function visit(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Visit> {
-  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
-  context.setDefaultTimeout(DEADLINE_MS);
-  const page = await context.newPage();
+  const isPlain = Object.keys(options).length === 0;
+  const page = (isPlain ? idle.get(browser) : undefined) ?? (await openPage(browser, options));
+  idle.delete(browser);
   const complaints: string[] = [];
   const requests: string[] = [];
   page.on("console", (line) => complaints.push(`${line.type()}: ${line.text()}`));
@@ -50,15 +54,42 @@ export async function visit(browser: Browser, url: string, options: BrowserConte
   page.on("request", (request) => requests.push(request.url()));
   await page.goto(url);
   await page.locator("h1").waitFor();
-  return { page, complaints, requests, [Symbol.asyncDispose]: () => context.close() };
+  return { page, complaints, requests, [Symbol.asyncDispose]: () => (isPlain ? leave(page) : page.context().close()) };
+
+  async function leave(left: Page): Promise<void> {
+    left.removeAllListeners();
+    await left.unrouteAll();
+    if (idle.has(browser) || left.context().pages().length > 1) return left.context().close();
+    await left.evaluate("localStorage.clear(), sessionStorage.clear()");
+    await left.context().clearCookies();
+    await left.goto("about:blank");
+    await left.setViewportSize(VIEWPORT);
+    idle.set(browser, left);
+  }
 }
 
-/** What axe finds wrong with a page, in a form to be read. */
+async function openPage(browser: Browser, options: BrowserContextOptions): Promise<Page> {
+  const context = await browser.newContext({ viewport: VIEWPORT, ...options });
+  context.setDefaultTimeout(DEADLINE_MS);
+  return context.newPage();
+}
+
+/** What axe finds wrong with a page, in both themes, which differ in colours alone; in a form to be read. */
 export async function violationsOf(page: Page): Promise<string[]> {
-  await page.evaluate(axe.source);
+  if ((await page.evaluate("typeof axe")) === "undefined") await page.evaluate(axe.source);
+  const light = await runAxe(page, {});
+  // Colours that fade to others have those between them for a moment.
+  await page.emulateMedia({ colorScheme: "dark", reducedMotion: "reduce" });
+  const dark = await runAxe(page, { runOnly: ["color-contrast", "link-in-text-block"] });
+  await page.emulateMedia({ colorScheme: "light" });
+  await page.emulateMedia({ reducedMotion: null });
+  return [...light, ...dark];
+}
+
+async function runAxe(page: Page, options: RunOptions): Promise<string[]> {
   const found = await page.evaluate<
     readonly { id: string; nodes: readonly { html: string; failureSummary: string }[] }[]
-  >("axe.run().then(({ violations }) => violations)");
+  >(`axe.run(${JSON.stringify(options)}).then(({ violations }) => violations)`);
   return found.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html}\n${failureSummary}`));
 }
 

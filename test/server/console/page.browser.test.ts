@@ -43,7 +43,8 @@ describe("the page", () => {
     const times: number[] = [];
     let bytes = 0;
     for (let load = 0; load < LOADS; load++) {
-      await using visited = await visit(browser, server.url);
+      // A context of its own, which has loaded nothing before.
+      await using visited = await visit(browser, server.url, { colorScheme: "light" });
       await visited.page.getByRole("link", { name: /^add/ }).waitFor();
       times.push(await visited.page.evaluate<number>("performance.now()"));
       bytes = await visited.page.evaluate<number>(

@@ -129,29 +129,23 @@ test.each([
   expect(await visited.page.getByRole("button", { name: FORM }).count()).toBe(0);
 });
 
-describe.each([["light"], ["dark"]] as const)("in the %s theme", (colorScheme) => {
-  test(
-    "axe finds nothing wrong with the form and what it says, nor with little room",
-    { timeout: 60_000 },
-    async () => {
-      await using visited = await openCall(program, "admin", { colorScheme });
-      const { page } = visited;
-      await save(page, "no name");
-      await part(page, "Snippet").getByText("name must be").waitFor();
-      expect(await violationsOf(page)).toEqual([]);
-      await part(page, "Snippet")
-        .getByLabel("Name")
-        .fill(`long_${"a".repeat(59)}`);
-      await page.keyboard.press("Enter");
-      await part(page, "Snippet").getByText("Saved as").waitFor();
-      await page.setViewportSize({ width: 320, height: 700 });
-      expect(await violationsOf(page)).toEqual([]);
-      expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(320);
-      await part(page, "Snippet").getByRole("link").click();
-      await part(page, "Snippet").getByRole("button", { name: "Delete it" }).click();
-      expect(await violationsOf(page)).toEqual([]);
-      expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(320);
-      await engine.snippets.delete(`long_${"a".repeat(59)}`, TENANT);
-    },
-  );
+test("axe finds nothing wrong with the form and what it says, nor with little room", { timeout: 60_000 }, async () => {
+  await using visited = await openCall(program, "admin");
+  const { page } = visited;
+  await save(page, "no name");
+  await part(page, "Snippet").getByText("name must be").waitFor();
+  expect(await violationsOf(page)).toEqual([]);
+  await part(page, "Snippet")
+    .getByLabel("Name")
+    .fill(`long_${"a".repeat(59)}`);
+  await page.keyboard.press("Enter");
+  await part(page, "Snippet").getByText("Saved as").waitFor();
+  await page.setViewportSize({ width: 320, height: 700 });
+  expect(await violationsOf(page)).toEqual([]);
+  expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(320);
+  await part(page, "Snippet").getByRole("link").click();
+  await part(page, "Snippet").getByRole("button", { name: "Delete it" }).click();
+  expect(await violationsOf(page)).toEqual([]);
+  expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(320);
+  await engine.snippets.delete(`long_${"a".repeat(59)}`, TENANT);
 });

@@ -1,11 +1,10 @@
 import fc from "fast-check";
-import { execFile, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   createEngine,
@@ -18,9 +17,9 @@ import {
   type ToolResult,
 } from "../../../../src/glovebox/index.ts";
 import { DebuggedCall } from "../../../../src/kernel/engine/replay/debug/debugged-call.ts";
+import { type Ended, glovebox as run } from "../../../cli/command.ts";
+import { MAIN } from "../../../server/served.ts";
 import { loadPrelude } from "../../../../src/kernel/tool/runtimes/prelude.ts";
-
-const MAIN = fileURLToPath(new URL("../../../../src/cli/main.ts", import.meta.url));
 
 let engine: Engine;
 let folder: string;
@@ -427,28 +426,11 @@ export default async () => {
 };`;
 
 describe("glovebox run --record and replay", () => {
-  interface Ended {
-    readonly code: number;
-    readonly stdout: string;
-    readonly stderr: string;
-  }
-
-  function glovebox(...args: string[]): Promise<Ended> {
-    return new Promise((resolve) => {
-      execFile(
-        process.execPath,
-        ["--no-node-snapshot", "--no-warnings", MAIN, ...args],
-        { cwd: folder },
-        (error, stdout, stderr) => {
-          resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
-        },
-      );
-    });
-  }
+  const glovebox = (...args: string[]): Promise<Ended> => run(folder, args);
 
   /** Replays a recording with a debugger, which reads a variable where the tool first pauses. */
   async function debug(file: string, expression: string): Promise<{ readonly stdout: string; readonly seen: unknown }> {
-    const child = spawn(process.execPath, ["--no-warnings", MAIN, "replay", file, "--inspect", "127.0.0.1:0"], {
+    const child = spawn(process.execPath, [...MAIN, "replay", file, "--inspect", "127.0.0.1:0"], {
       stdio: "pipe",
     });
     const stdout = text(child.stdout);
