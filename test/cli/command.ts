@@ -58,7 +58,7 @@ function captured(stream: NodeJS.WriteStream): Disposable & { text(): string } {
     return true;
   };
   const spy = vi.spyOn(stream, "write").mockImplementation(write);
-  return { text: () => Buffer.concat(chunks).toString(), [Symbol.dispose]: () => void spy.mockRestore() };
+  return { text: () => Buffer.concat(chunks).toString(), [Symbol.dispose]: () => spy.mockRestore() };
 }
 
 /** Puts the command into a folder, for a `PATH` with it. */
