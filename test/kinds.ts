@@ -7,28 +7,26 @@ const TEST = fileURLToPath(new URL(".", import.meta.url));
 
 /**
  * Kinds of test. A file's name says its kind: `name.<kind>.test.ts`, and `name.test.ts` is a unit test.
- * `needs` are components that every file of the kind uses; a single file names its own with `// needs: …`. `waits`: a
- * file of the kind mostly waits, for other processes and clocks, so that it costs those beside it little. `isShared`: files
- * share processes, one after another, as starting one costs more than most of them.
+ * `needs` are components that every file of the kind uses; a single file names its own with `// needs: …`. `isShared`:
+ * files of the kind run one after another in the same processes, as starting one costs more than most of them.
  */
 export const KINDS = {
-  unit: { what: "one module, in one process", needs: [], waits: false, isShared: true },
-  smoke: { what: "one call through each executor, contract and surface", needs: [], waits: false, isShared: false },
-  engine: { what: "an engine with its executor on threads", needs: [], waits: false, isShared: true },
-  system: { what: "processes: executors, the command line, servers", needs: [], waits: false, isShared: true },
-  python: { what: "tools in Python", needs: [], waits: false, isShared: true },
-  fleet: { what: "several servers and machines, and stores in Redis", needs: ["redis"], waits: true, isShared: true },
-  attack: { what: "hostile tools, requests and archives", needs: [], waits: false, isShared: true },
-  conformance: { what: "public suites of protocols, against our servers", needs: [], waits: false, isShared: true },
-  browser: { what: "the console in Chromium", needs: ["chromium"], waits: true, isShared: true },
-  packages: { what: "libraries as they are installed, from the registry", needs: [], waits: true, isShared: false },
-  slow: { what: "chaos, load, soak, benchmarks, npm packages", needs: [], waits: false, isShared: false },
+  unit: { what: "one module, in one process", needs: [], isShared: true },
+  smoke: { what: "one call through each executor, contract and surface", needs: [], isShared: false },
+  engine: { what: "an engine with its executor on threads", needs: [], isShared: true },
+  system: { what: "processes: executors, the command line, servers", needs: [], isShared: true },
+  python: { what: "tools in Python", needs: [], isShared: true },
+  fleet: { what: "several servers and machines, and stores in Redis", needs: ["redis"], isShared: true },
+  attack: { what: "hostile tools, requests and archives", needs: [], isShared: true },
+  conformance: { what: "public suites of protocols, against our servers", needs: [], isShared: true },
+  browser: { what: "the console in Chromium", needs: ["chromium"], isShared: true },
+  packages: { what: "libraries as they are installed, from the registry", needs: [], isShared: false },
+  slow: { what: "chaos, load, soak, benchmarks, npm packages", needs: [], isShared: false },
 } as const satisfies Readonly<Record<string, KindOfTest>>;
 
 interface KindOfTest {
   readonly what: string;
   readonly needs: readonly ComponentName[];
-  readonly waits: boolean;
   readonly isShared: boolean;
 }
 

@@ -16,10 +16,6 @@ let threads = 0;
 subscribe("child_process", () => (processes += 1));
 subscribe("worker_threads", () => (threads += 1));
 
-export function usage(): Usage {
-  return { cpuMs: cpuMs(), processes, threads };
-}
-
 /** Linux counts ended children with the process that has waited for them; other systems tell of the process alone. */
 function cpuMs(): number {
   try {
@@ -32,12 +28,16 @@ function cpuMs(): number {
   }
 }
 
-export function usageSince(start: Usage): Usage {
-  const now = usage();
+let taken: Usage = { cpuMs: 0, processes: 0, threads: 0 };
+
+/** What was used since this was asked last: the first file of a process has what its start took. */
+export function takeUsage(): Usage {
+  const last = taken;
+  taken = { cpuMs: cpuMs(), processes, threads };
   return {
-    cpuMs: now.cpuMs - start.cpuMs,
-    processes: now.processes - start.processes,
-    threads: now.threads - start.threads,
+    cpuMs: taken.cpuMs - last.cpuMs,
+    processes: taken.processes - last.processes,
+    threads: taken.threads - last.threads,
   };
 }
 

@@ -4,7 +4,7 @@ import { COMPONENTS, installCommand, MISSING, REQUIRES_ALL } from "./components.
 import { KIND_NAMES, type Kind, KINDS, type TestFile, testFiles } from "./kinds.ts";
 import { IS_LONG } from "./length.ts";
 import { KindReporter } from "./reporter.ts";
-import { MixedSequencer } from "./sequencer.ts";
+import { KindSequencer } from "./sequencer.ts";
 
 if (REQUIRES_ALL && MISSING.length > 0) {
   const programs = MISSING.map((name) => COMPONENTS[name].program).join(", ");
@@ -45,7 +45,7 @@ export default defineConfig({
     setupFiles: [new URL("setup.ts", import.meta.url).pathname],
     // Most files wait for processes and timers half of their time.
     maxWorkers: 2 * availableParallelism(),
-    ...(!IS_SHUFFLED && { sequence: { sequencer: MixedSequencer } }),
+    ...(!IS_SHUFFLED && { sequence: { sequencer: KindSequencer } }),
     // Against tests that hang: how long one takes depends on what else the machine does.
     testTimeout: 300_000,
     hookTimeout: 300_000,

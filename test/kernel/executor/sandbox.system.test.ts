@@ -43,7 +43,7 @@ afterEach(() => {
 
 /** The executor's processes, outermost first: the one that its event names, and whatever is below it. */
 function processesOf({ events }: Bench): [outer: number, ...number[]] {
-  const pid = Number(events.findLast(({ name }) => name === "executor:start")?.["pid"] ?? 0);
+  const pid = Number(events.findLast(({ name }) => name === "executor:start")?.["pid"] ?? Number.NaN);
   return [pid, ...descendants(pid)];
 }
 
@@ -130,7 +130,7 @@ describe.skipIf(!works)(`an executor inside bubblewrap${unless}`, () => {
   test.each(["SIGABRT", "SIGSEGV"] as const)("is known to have ended by %s, by its call's fault", async (signal) => {
     await using bench = await start();
     const { reply } = await spin(bench);
-    process.kill(processesOf(bench).at(-1) ?? 0, signal);
+    process.kill(processesOf(bench).at(-1) ?? Number.NaN, signal);
     expect((await reply).outcome).toMatchObject({
       failure: { code: "executor_crashed", message: expect.stringContaining(signal) },
     });
@@ -139,7 +139,7 @@ describe.skipIf(!works)(`an executor inside bubblewrap${unless}`, () => {
   test("is nobody's fault when it is killed from outside", async () => {
     await using bench = await start();
     const { reply, job } = await spin(bench);
-    process.kill(processesOf(bench).at(-1) ?? 0, "SIGKILL");
+    process.kill(processesOf(bench).at(-1) ?? Number.NaN, "SIGKILL");
     await expect
       .poll(() => bench.events)
       .toContainEqual(expect.objectContaining({ name: "executor:lost", reason: "killed", culprits: [] }));

@@ -222,7 +222,7 @@ describe.skipIf(REAL === null)("in the kernel's own hierarchy", () => {
     const members = () => readFileSync(path.join(directory, "cgroup.procs"), "utf8").trim().split("\n").map(Number);
     await vi.waitFor(() => expect(members()).toHaveLength(3));
     expect(members()).toContain(child.pid);
-    process.kill(child.pid ?? 0, "SIGKILL");
+    process.kill(child.pid ?? Number.NaN, "SIGKILL");
     await once(child, "exit");
     expect(group.end()).toBe(false);
     await vi.waitFor(() => expect(existsSync(directory)).toBe(false));
