@@ -7,7 +7,7 @@ export const LEG_FAULTS: readonly Fault[] = [
     file: "kernel/store/calls/durable/lost-runs.ts",
     from: "begins === null || answered.has(begins) ? [] : [begins]",
     to: "begins === null || answered.has(begins) || begins > 0 ? [] : [begins]",
-    within: 500,
+    within: 100,
   },
   {
     title: "an effect happens before it is announced",
@@ -15,14 +15,14 @@ export const LEG_FAULTS: readonly Fault[] = [
     from: "return isLater ? undefined : keep?.begin(step, isRepeatable).then(() => this.#opened.requireOpen());",
 
     to: "void keep; void isRepeatable; return undefined;",
-    within: 500,
+    within: 100,
   },
   {
     title: "what a lost run has stored is not in the journal",
     file: "kernel/store/calls/durable/lost-runs.ts",
     from: "if (part !== null) journal = withPart",
     to: 'if (part === "") journal = withPart',
-    within: 500,
+    within: 100,
   },
   {
     title: "a decision about one effect lets the call go on while another one is in doubt",
