@@ -15,7 +15,7 @@ export const KINDS = {
   smoke: { what: "one call through each executor, contract and surface", needs: [], isShared: false },
   engine: { what: "an engine with its executor on threads", needs: [], isShared: true },
   system: { what: "processes: executors, the command line, servers", needs: [], isShared: true },
-  python: { what: "tools in Python", needs: [], isShared: false },
+  python: { what: "tools in Python", needs: [], isShared: true },
   fleet: { what: "several servers and machines, and stores in Redis", needs: ["redis"], isShared: true },
   attack: { what: "hostile tools, requests and archives", needs: [], isShared: true },
   conformance: { what: "public suites of protocols, against our servers", needs: [], isShared: true },
