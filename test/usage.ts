@@ -1,4 +1,4 @@
-/** The machine's work for one test file: its own process, and all that ended below it. */
+/** The machine's work for one test file: of its process meanwhile, and of all that ended below it. */
 import { subscribe } from "node:diagnostics_channel";
 import { readFileSync } from "node:fs";
 

@@ -1,17 +1,20 @@
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { IS_LONG } from "../length.ts";
 import {
   type Closing,
   EXECUTORS_GROWTH_MB,
   type Family,
   type Hazard,
   HOST_GROWTH_MB,
-  inShapes,
   type HostileModule,
   LIMITS,
   type Plan,
   type Run,
+  type Shape,
+  type ShapedHazard,
+  SHAPES,
 } from "./plan.ts";
 
 const PROGRAM = fileURLToPath(new URL("program.ts", import.meta.url));
@@ -109,6 +112,12 @@ function summaryOf(family: string, { runs, closing }: Report): string {
     `${most(runs.map((run) => run.growth.hostMb))} MiB in the host, ` +
     `${most(runs.map((run) => run.growth.executorsMb))} MiB in its executors; host's peak ${Math.round(closing?.hostPeakMb ?? 0)} MiB`
   );
+}
+
+/** Hazards of a family with the shapes in which they attack: in every run each has one, in turns, and in the long one both. */
+function inShapes(hazards: readonly Hazard[], shapes: readonly Shape[] = SHAPES): readonly ShapedHazard[] {
+  const own = (nth: number): readonly Shape[] => shapes.filter((_, at) => IS_LONG || at === nth % shapes.length);
+  return hazards.map((hazard, nth) => ({ ...hazard, shapes: own(nth) }));
 }
 
 function patient(hazard: Hazard): Hazard {

@@ -1,6 +1,5 @@
 /** Messages between a family of hazards and the child process that runs it: plain data, because it crosses a pipe. */
 import type { ErrorCode, Isolation, Limits } from "../../src/glovebox/index.ts";
-import { IS_LONG } from "../length.ts";
 
 /** How a hazard ends: with a code, as a success, or, where the engine broke its promise, not at all. */
 export type End = ErrorCode | "ok" | "registered" | "hung";
@@ -17,14 +16,8 @@ export const HOST_GROWTH_MB = 100;
  */
 export const EXECUTORS_GROWTH_MB = 384;
 
-const SHAPES = ["at once", "after an await"] as const;
+export const SHAPES = ["at once", "after an await"] as const;
 export type Shape = (typeof SHAPES)[number];
-
-/** Hazards of a family with the shapes in which they attack: in every run each has one, in turns, and in the long one both. */
-export function inShapes(hazards: readonly Hazard[], shapes: readonly Shape[] = SHAPES): readonly ShapedHazard[] {
-  const own = (nth: number): readonly Shape[] => shapes.filter((_, at) => IS_LONG || at === nth % shapes.length);
-  return hazards.map((hazard, nth) => ({ ...hazard, shapes: own(nth) }));
-}
 
 /** One way to attack: the body of a tool's function, which may name `input`, and in JavaScript `host` and `context`. */
 export interface Hazard {
@@ -100,7 +93,7 @@ export interface Family extends Omit<Plan, "hazards"> {
   readonly unless?: string;
 }
 
-/** What is played in the child process. */
+/** All attacks of a family, for its child process. */
 export interface Plan {
   readonly hazards: readonly ShapedHazard[];
   readonly modules?: readonly HostileModule[];

@@ -10,23 +10,23 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const SELF = "threat-model.test.ts";
 
 /** All families, which are not carried out here. */
-const plans = vi.hoisted(() => [] as Family[]);
-vi.mock("./harness.ts", () => ({ attack: (_family: string, plan: Family) => plans.push(plan) }));
+const families = vi.hoisted(() => [] as Family[]);
+vi.mock("./harness.ts", () => ({ attack: (_name: string, family: Family) => families.push(family) }));
 
-/** What the files of this folder test, by file and name: the attacks of their plans, or tests as they are. */
+/** What the files of this folder test, by file and name: the attacks of their families, or tests as they are. */
 async function readTests(): Promise<string[]> {
   const tests: string[] = [];
   for (const file of readdirSync(FOLDER).filter((name) => name.endsWith(".test.ts"))) {
     if (file === SELF) continue;
     const text = readFileSync(FOLDER + file, "utf8");
     if (!text.includes('from "./harness.ts"')) {
-      // A file without a plan has tests of its own, which would run here if it were imported.
+      // A file without a family has tests of its own, which would run here if it were imported.
       tests.push(...titlesIn(text).map((name) => `${file}: ${name}`));
       continue;
     }
-    plans.length = 0;
+    families.length = 0;
     await import(/* @vite-ignore */ `./${file}`);
-    for (const { hazards = [], modules = [], batches = [], sieges = [], scenes } of plans) {
+    for (const { hazards = [], modules = [], batches = [], sieges = [], scenes } of families) {
       const attacks = [...hazards, ...modules, ...batches, ...sieges].map(({ name }) => name);
       tests.push(...[...attacks, ...(scenes?.names ?? [])].map((name) => `${file}: ${name}`));
     }

@@ -183,7 +183,7 @@ test("calls backup copies the store while a server writes it, and a server goes 
     for (let at = 1; isWriting; at++) await act(first, `k${at}`);
   })();
   const run = () => glovebox(ROOT, ["calls", "backup", copy, "--file", from]);
-  // What is kept of a call is written a moment after its end.
+  // The row of a call is written a moment after its end.
   const kept = async () => (await glovebox(ROOT, ["calls", "export", "--file", from])).stdout;
   await expect.poll(kept, { timeout: 60_000 }).toContain('"id":"k0"');
   expect((await run()).stderr).toContain(`was copied to ${copy}`);

@@ -7,15 +7,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { readYaml } from "../../src/kernel/base/yaml-text.ts";
 import type { ToolInfo, ToolResult } from "../../src/glovebox/index.ts";
-import { noticeOf } from "../server/served.ts";
-
-const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const MAIN = join(ROOT, "src/cli/main.ts");
-const FLAGS = ["--no-node-snapshot", "--no-warnings"];
+import { MAIN, noticeOf, ROOT } from "../server/served.ts";
 
 const SLEEP = `
 export const spec = { name: "sleep", description: "Answers after a while." };
@@ -27,7 +22,7 @@ export default async ({ ms }) => {
 
 /** Starts the command in a process group of its own, as a terminal does. */
 function start(args: readonly string[], cwd = ROOT): ChildProcess {
-  return spawn(process.execPath, [...FLAGS, MAIN, ...args], { cwd, stdio: "pipe", detached: true });
+  return spawn(process.execPath, [...MAIN, ...args], { cwd, stdio: "pipe", detached: true });
 }
 
 interface Ended {

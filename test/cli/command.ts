@@ -1,12 +1,11 @@
 /** The command line in the process of the tests. */
 import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { vi } from "vitest";
 import { runCommandLine } from "../../src/cli/run-command-line.ts";
 import { MAIN } from "../server/served.ts";
 
-export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+export { ROOT } from "../server/served.ts";
 
 export interface Ended {
   readonly code: number;

@@ -3,16 +3,15 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Readable, Writable } from "node:stream";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createKey } from "../../src/server/access/secret.ts";
 import { createEngine } from "../../src/glovebox/index.ts";
 import { readSnapshot } from "../../src/cli/stats-feed.ts";
 import { createServer as createGlovebox } from "../../src/server/http/server.ts";
+import { MAIN } from "../server/served.ts";
 
-const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
-const NODE = [process.execPath, "--no-node-snapshot", "--no-warnings", MAIN];
+const COMMAND = [process.execPath, ...MAIN];
 const DEADLINE_MS = 100_000;
 /** util-linux's: it gives a command a terminal of its own. */
 const SCRIPT = "script";
@@ -80,7 +79,7 @@ interface Ended {
 
 /** Runs the command where there is no terminal. */
 async function top(args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
-  const [program = "", ...flags] = NODE;
+  const [program = "", ...flags] = COMMAND;
   const options = { timeout: DEADLINE_MS, env: { ...process.env, ...env } };
   return promisify(execFile)(program, [...flags, "top", "--url", url, ...args], options).then(
     ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
@@ -151,7 +150,7 @@ class Terminal {
   output = "";
 
   constructor(columns: number, rows: number) {
-    const command = [...NODE, "top", "--url", url].map((part) => `'${part}'`).join(" ");
+    const command = [...COMMAND, "top", "--url", url].map((part) => `'${part}'`).join(" ");
     const inside = `tty; stty cols ${columns} rows ${rows}; ${command}; echo "ended with $?"; stty -a`;
     this.#child = spawn(SCRIPT, ["-qec", inside, "/dev/null"], { stdio: ["pipe", "pipe", "ignore"] });
     this.#child.stdout.setEncoding("utf8").on("data", (text: string) => (this.output += text));

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -9,7 +9,7 @@ import { byLength, IS_LONG } from "../length.ts";
 import { processesLeftIn } from "../processes.ts";
 import { ROOT } from "./linked-folder.ts";
 import { type InstalledFolder, installedFolders, pack, run } from "./packed-folder.ts";
-import { commandOf, exampleFolder } from "./run-example.ts";
+import { commandOf, exampleFolder, exampleNames } from "./run-example.ts";
 
 /** One needs Redis, the other a package index: `examples.fleet.test.ts` and `examples.python.test.ts` run them. */
 const ELSEWHERE = ["fleet", "python-wheels"];
@@ -38,11 +38,8 @@ const CONFIG = {
   },
 };
 
-const all = readdirSync(join(ROOT, "examples"), { withFileTypes: true })
-  .filter((entry) => entry.isDirectory() && !ELSEWHERE.includes(entry.name))
-  .map(({ name }) => name);
 /** `examples.system.test.ts` runs the others from the sources in every run. */
-const names = byLength([PLAINEST, "agent-loop"], all);
+const names = byLength([PLAINEST, "agent-loop"], exampleNames(ELSEWHERE));
 
 /**
  * Installed alone: the plainest, so that it has nothing but the package; Next's, which lays out its standalone server by
@@ -50,7 +47,7 @@ const names = byLength([PLAINEST, "agent-loop"], all);
  */
 const ALONE = [PLAINEST, "next", "monorepo"];
 const GROUPS = [
-  ...ALONE.filter((name) => names.includes(name)).map((name) => [name]),
+  ...names.filter((name) => ALONE.includes(name)).map((name) => [name]),
   names.filter((name) => !ALONE.includes(name)),
 ];
 /** Projects of `glovebox new`, which are installed with the examples. In every run those whose packages other tests use less. */

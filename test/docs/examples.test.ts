@@ -4,15 +4,13 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
 import { ROOT } from "./linked-folder.ts";
-import { readManifest } from "./run-example.ts";
+import { exampleNames, readManifest } from "./run-example.ts";
 
 const semver = createRequire(import.meta.url)("semver") as { satisfies(version: string, range: string): boolean };
 const EXAMPLES = join(ROOT, "examples");
 const LINES_MAX = 80;
 
-const names = readdirSync(EXAMPLES, { withFileTypes: true })
-  .filter((entry) => entry.isDirectory())
-  .map(({ name }) => name);
+const names = exampleNames();
 
 test.each(names)("the example %s can be tested, and its packages are those that it was tested with", (name) => {
   const { scripts, dependencies, devDependencies } = readManifest(name);

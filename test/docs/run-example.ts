@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { linkedFolder, ROOT } from "./linked-folder.ts";
 import { commandsOf, readPage, skipOf } from "./markdown.ts";
@@ -13,6 +13,13 @@ export interface ExampleManifest {
 export interface ExampleRun {
   readonly expected: string;
   readonly printed: string;
+}
+
+/** All examples, but for those of these names. */
+export function exampleNames(without: readonly string[] = []): readonly string[] {
+  return readdirSync(join(ROOT, "examples"), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && !without.includes(entry.name))
+    .map(({ name }) => name);
 }
 
 export function exampleFolder(name: string): string {

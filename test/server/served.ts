@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
-const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+/** What a process of the command line is started with. */
 export const MAIN: readonly string[] = ["--no-node-snapshot", "--no-warnings", join(ROOT, "src/cli/main.ts")];
 /** How a service is started, on any port. */
 export const SERVE: readonly string[] = [...MAIN, "serve", "--port", "0", "--workers", "1"];

@@ -46,7 +46,7 @@ const idle = new WeakMap<Browser, Page>();
 export async function visit(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Visit> {
   const isPlain = Object.keys(options).length === 0;
   const page = (isPlain ? idle.get(browser) : undefined) ?? (await openPage(browser, options));
-  idle.delete(browser);
+  if (isPlain) idle.delete(browser);
   const complaints: string[] = [];
   const requests: string[] = [];
   page.on("console", (line) => complaints.push(`${line.type()}: ${line.text()}`));
@@ -54,18 +54,22 @@ export async function visit(browser: Browser, url: string, options: BrowserConte
   page.on("request", (request) => requests.push(request.url()));
   await page.goto(url);
   await page.locator("h1").waitFor();
-  return { page, complaints, requests, [Symbol.asyncDispose]: () => (isPlain ? leave(page) : page.context().close()) };
+  const leave = (): Promise<void> => (isPlain && !idle.has(browser) ? rest(browser, page) : page.context().close());
+  return { page, complaints, requests, [Symbol.asyncDispose]: leave };
+}
 
-  async function leave(left: Page): Promise<void> {
-    left.removeAllListeners();
-    await left.unrouteAll();
-    if (idle.has(browser) || left.context().pages().length > 1) return left.context().close();
-    await left.evaluate("localStorage.clear(), sessionStorage.clear()");
-    await left.context().clearCookies();
-    await left.goto("about:blank");
-    await left.setViewportSize(VIEWPORT);
-    idle.set(browser, left);
-  }
+/** Has a page wait for the next visit, without anything of this one. */
+async function rest(browser: Browser, page: Page): Promise<void> {
+  const context = page.context();
+  if (context.pages().length > 1) return context.close();
+  page.removeAllListeners();
+  await page.unrouteAll();
+  await page.evaluate("localStorage.clear(), sessionStorage.clear()");
+  await context.clearCookies();
+  await page.goto("about:blank");
+  await page.setViewportSize(VIEWPORT);
+  await page.emulateMedia({ reducedMotion: null });
+  idle.set(browser, page);
 }
 
 async function openPage(browser: Browser, options: BrowserContextOptions): Promise<Page> {
@@ -77,12 +81,12 @@ async function openPage(browser: Browser, options: BrowserContextOptions): Promi
 /** What axe finds wrong with a page, in both themes, which differ in colours alone; in a form to be read. */
 export async function violationsOf(page: Page): Promise<string[]> {
   if ((await page.evaluate("typeof axe")) === "undefined") await page.evaluate(axe.source);
+  // Colours that fade to others have those between them for a moment: from here on, the page has no motion.
+  await page.emulateMedia({ reducedMotion: "reduce" });
   const light = await runAxe(page, {});
-  // Colours that fade to others have those between them for a moment.
-  await page.emulateMedia({ colorScheme: "dark", reducedMotion: "reduce" });
+  await page.emulateMedia({ colorScheme: "dark" });
   const dark = await runAxe(page, { runOnly: ["color-contrast", "link-in-text-block"] });
   await page.emulateMedia({ colorScheme: "light" });
-  await page.emulateMedia({ reducedMotion: null });
   return [...light, ...dark];
 }
 

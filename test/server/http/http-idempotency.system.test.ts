@@ -5,12 +5,11 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { createEngine } from "../../../src/glovebox/index.ts";
 import { createServer, type Server } from "../../../src/server/http/server.ts";
+import { MAIN } from "../served.ts";
 
-const CLI = fileURLToPath(new URL("../../../src/cli/main.ts", import.meta.url));
 const SOURCE = "export default ({ n }) => ({ n, drawn: Math.random() });";
 
 let server: Server;
@@ -83,7 +82,7 @@ describe("a call with the header Idempotency-Key", () => {
 describe("the service", () => {
   /** A server in a process of its own, in a folder of its own. */
   async function serve(folder: string) {
-    const args = ["--no-node-snapshot", "--no-warnings", CLI, "serve", "--port", "0", "--tools", "tools"];
+    const args = [...MAIN, "serve", "--port", "0", "--tools", "tools"];
     const child = spawn(process.execPath, [...args, "--executor", "threads"], {
       cwd: folder,
       stdio: ["ignore", "pipe", "ignore"],

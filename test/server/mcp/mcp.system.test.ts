@@ -5,7 +5,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
-import { fileURLToPath } from "node:url";
 import { Client, InMemoryTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -13,6 +12,7 @@ import { mcp } from "../../../src/standard/contracts.ts";
 import type { CallEvent, Engine } from "../../../src/glovebox/index.ts";
 import { createMcpServer } from "../../../src/server/mcp/server.ts";
 import { openEngine } from "../../standard/contracts/engine.ts";
+import { MAIN, ROOT } from "../served.ts";
 
 const IDENTITY = { name: "glovebox", version: "1.2.3" };
 
@@ -128,9 +128,8 @@ describe("the official client, in memory", () => {
 });
 
 describe("glovebox mcp", () => {
-  const root = fileURLToPath(new URL("../../..", import.meta.url));
   let folder: string;
-  const argsOf = (tools: string) => ["--no-node-snapshot", "--no-warnings", "src/cli/main.ts", "mcp", "--tools", tools];
+  const argsOf = (tools: string) => [...MAIN, "mcp", "--tools", tools];
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), "glovebox-mcp-"));
     writeFileSync(
@@ -145,7 +144,7 @@ describe("glovebox mcp", () => {
     "has its tools listed and called by the official client (%s)",
     async (mode) => {
       const args = argsOf(folder);
-      const transport = new StdioClientTransport({ command: process.execPath, args, cwd: root, stderr: "pipe" });
+      const transport = new StdioClientTransport({ command: process.execPath, args, cwd: ROOT, stderr: "pipe" });
       const client = new Client({ name: "tester", version: "1.0.0" }, { versionNegotiation: { mode } });
       const problems: Error[] = [];
       client.onerror = (error) => problems.push(error);
@@ -189,7 +188,7 @@ describe("glovebox mcp", () => {
       const args = argsOf(climbs);
       client = new Client({ name: "tester", version: "1.0.0" }, { versionNegotiation: { mode } });
       client.setNotificationHandler("notifications/message", ({ params }) => void logs.push(params));
-      await client.connect(new StdioClientTransport({ command: process.execPath, args, cwd: root, stderr: "ignore" }));
+      await client.connect(new StdioClientTransport({ command: process.execPath, args, cwd: ROOT, stderr: "ignore" }));
     });
     afterAll(async () => {
       await client.close();
@@ -231,7 +230,7 @@ describe("glovebox mcp", () => {
     const receive = async (): Promise<unknown> => JSON.parse(String((await lines.next()).value));
 
     beforeEach(async () => {
-      child = spawn(process.execPath, argsOf(folder), { cwd: root, stdio: ["pipe", "pipe", "ignore"] });
+      child = spawn(process.execPath, argsOf(folder), { cwd: ROOT, stdio: ["pipe", "pipe", "ignore"] });
       lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
       const clientInfo = { name: "tester", version: "1.0.0" };
       send({ id: 1, method: "initialize", params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo } });

@@ -17,9 +17,9 @@ import {
   type ToolResult,
 } from "../../../../src/glovebox/index.ts";
 import { DebuggedCall } from "../../../../src/kernel/engine/replay/debug/debugged-call.ts";
+import { loadPrelude } from "../../../../src/kernel/tool/runtimes/prelude.ts";
 import { type Ended, glovebox as run } from "../../../cli/command.ts";
 import { MAIN } from "../../../server/served.ts";
-import { loadPrelude } from "../../../../src/kernel/tool/runtimes/prelude.ts";
 
 let engine: Engine;
 let folder: string;

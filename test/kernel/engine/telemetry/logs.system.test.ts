@@ -6,13 +6,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
-import { fileURLToPath } from "node:url";
 import { type Level, pino } from "pino";
 import { describe, expect, test } from "vitest";
 import { createKey } from "../../../../src/server/access/secret.ts";
 import { createEngine, defineCapability, type Engine, type Logger } from "../../../../src/glovebox/index.ts";
+import { MAIN } from "../../../server/served.ts";
 
-const MAIN = fileURLToPath(new URL("../../../../src/cli/main.ts", import.meta.url));
 const ENDS_WITHIN_MS = 120_000;
 
 const world = defineCapability({ name: "world", methods: { look: { handler: () => "seen" } } });
@@ -169,8 +168,7 @@ test("nothing that a call was given, gave, said or knew is in the logs of a serv
   };
   writeFileSync(join(folder, "glovebox.config.json"), JSON.stringify(config));
   const args = ["serve", "--port", "0", "--workers", "1", "--log-level", "trace"];
-  const flags = ["--no-node-snapshot", "--no-warnings"];
-  const server = spawn(process.execPath, [...flags, MAIN, ...args], {
+  const server = spawn(process.execPath, [...MAIN, ...args], {
     cwd: folder,
     stdio: "pipe",
     env: { ...process.env, AGENT_KEY: key },
