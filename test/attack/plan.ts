@@ -47,12 +47,10 @@ export interface ShapedHazard extends Hazard {
   readonly shapes: readonly Shape[];
 }
 
-/** A later call of the same tool, and what it has to answer. */
+/** A later call of the same tool, and what it has to answer; `"fresh"` says that it has met another worker. */
 export interface NextCall {
   readonly arguments: Record<string, unknown>;
   readonly output: unknown;
-  /** How many such calls may miss the worker of the first: which one they meet depends on what else runs. Default: 1. */
-  readonly triesMax?: number;
 }
 
 /** A module that attacks while it is evaluated, so also at its registration. */
