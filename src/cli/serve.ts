@@ -97,8 +97,9 @@ async function serve(options: Options, command: Command): Promise<void> {
   );
   const reloadNow = async (): Promise<void> => {
     await manager.reloading();
+    const sinceMs = Date.now();
     await reload.run();
-    watching?.follow([...engine.sourceFiles(), ...reload.failedFiles]);
+    watching?.follow([...engine.sourceFiles(), ...reload.failedFiles], sinceMs);
     await manager.ready(`listening on ${server.url}`);
   };
   if (options.watch === true) watching = await watch(values, file, engine, reloadNow);
@@ -170,7 +171,7 @@ async function watch(
   const { Watch } = await import("./watch.ts");
   const tools = (values.tools ?? []).map((tool) => (typeof tool === "string" ? tool : tool.path));
   const watching = new Watch([...(file === undefined ? [] : [file]), ...tools], () => void reload());
-  watching.follow(engine.sourceFiles());
+  watching.follow(engine.sourceFiles(), performance.timeOrigin);
   return watching;
 }
 

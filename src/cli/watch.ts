@@ -6,6 +6,9 @@ import { say } from "./output.ts";
 /** Time without changes before a report: editors write a file in several steps, deployments write many files. */
 const QUIET_MS = 300;
 
+/** Clocks of file systems are behind the system's by up to a tick. */
+const TICK_MS = 10;
+
 /** A folder in which files are watched. */
 interface WatchedFolder {
   readonly watcher: FSWatcher;
@@ -30,8 +33,11 @@ export class Watch implements Disposable {
     for (const place of places) if (!isUrl(place) && existsSync(place)) this.#watchPlace(realpathSync(place));
   }
 
-  /** Watches these files, in place of those of an earlier call. */
-  follow(files: Iterable<string>): void {
+  /**
+   * Watches these files, in place of those of an earlier call. `sinceMs`: when reading them began, by `Date.now()`; what has
+   * changed since then and was not watched yet is a change, too.
+   */
+  follow(files: Iterable<string>, sinceMs: number): void {
     const wanted = new Map<string, Set<string> | undefined>();
     for (const file of files) {
       if (this.#whole.some((folder) => file.startsWith(folder + path.sep))) continue;
@@ -47,7 +53,11 @@ export class Watch implements Disposable {
       watcher.close();
       this.#folders.delete(folder);
     }
-    for (const [folder, names] of wanted) this.#watchFolder(folder, names);
+    for (const [folder, names] of wanted) {
+      const places = this.#unwatched(folder, names);
+      this.#watchFolder(folder, names);
+      if (places.some((place) => changeMs(place) >= sinceMs - TICK_MS)) this.#changed();
+    }
   }
 
   [Symbol.dispose](): void {
@@ -65,6 +75,13 @@ export class Watch implements Disposable {
       if (isFolder || changed === name) this.#changed();
     });
     if (watcher !== undefined) this.#watchers.push(watcher);
+  }
+
+  #unwatched(folder: string, names: ReadonlySet<string> | undefined): readonly string[] {
+    const known = this.#folders.get(folder);
+    if (known !== undefined && known.names === undefined) return [];
+    if (names === undefined) return [folder];
+    return [...names].filter((name) => known?.names?.has(name) !== true).map((name) => path.join(folder, name));
   }
 
   #watchFolder(folder: string, names: ReadonlySet<string> | undefined): void {
@@ -105,6 +122,12 @@ function nearest(folder: string): string {
   let at = folder;
   while (!existsSync(at) && path.dirname(at) !== at) at = path.dirname(at);
   return at;
+}
+
+/** When a place changed, or the folder from which it is gone; 0 where both are gone. */
+function changeMs(place: string): number {
+  const there = statSync(place, { throwIfNoEntry: false }) ?? statSync(path.dirname(place), { throwIfNoEntry: false });
+  return there?.ctimeMs ?? 0;
 }
 
 function inodeOf(folder: string): number | undefined {

@@ -20,8 +20,6 @@ const SCHEMAS = byLength(5, 10);
 const OBJECTS = 5_000;
 const PATIENT = { timeout: 240_000 } as const;
 const MIB = 1024 * 1024;
-/** Other work of the machine, in a time of a few milliseconds. */
-const NOISE_MS = 50;
 const STRANGER = { registrant: "key:stranger" };
 const SOURCE = "export default () => 1;";
 
@@ -80,7 +78,7 @@ test("large schemas that a stranger registers one after the other", PATIENT, asy
   });
   process.stdout.write(`${SCHEMAS} schemas: loop ${stallMs} ms, longest ${longestMs} ms\n`);
   for (const end of ends) expect(end).toMatch(/^registered$|is too large to be compiled|schemas took longer than/);
-  expect(ends).toContain("registered");
+  await engine.register({ name: "next", description: "d", source: SOURCE }, STRANGER);
   expect(stallMs).toBeLessThan(STALL_MAX_MS);
   expect(longestMs).toBeLessThan(END_MAX_MS);
 });
@@ -134,36 +132,33 @@ function hostileArchives(): Readonly<Record<string, Buffer>> {
   };
 }
 
-/** The times of registrations of another registrant, one after the other, while something runs. */
-async function innocentTimes(work: Promise<unknown>): Promise<readonly number[]> {
-  const times: number[] = [];
+/** How many registrations of another registrant, one after the other, end while something runs. */
+async function innocentsDuring(work: Promise<unknown>): Promise<number> {
   let isDone = false;
   void work.finally(() => (isDone = true));
-  while (!isDone || times.length < 10) {
-    const startMs = performance.now();
+  for (let ended = 0; ; ended++) {
     await engine.register({ name: "innocent", description: "d", source: SOURCE }, { registrant: "key:other" });
-    times.push(Math.round(performance.now() - startMs));
+    if (isDone) return ended;
   }
-  return times.toSorted((one, other) => one - other);
 }
 
 test("archives and wheels that take long to read, beside another's registrations", PATIENT, async () => {
   const archives = await newTree(hostileArchives());
-  const before = await innocentTimes(Promise.resolve());
-  let beside: readonly number[] = [];
-  for (const name of (await readdir(archives)).toSorted()) {
+  const names = (await readdir(archives)).toSorted();
+  let beside = 0;
+  for (const name of names) {
     let end = "";
     const stallMs = await longestTurnDuring(async () => {
       const registering = engine.register(path.join(archives, name), STRANGER).then(() => "registered", String);
-      beside = [...beside, ...(await innocentTimes(registering))];
+      beside += await innocentsDuring(registering);
       end = await registering;
     });
     process.stdout.write(`${name}: loop ${stallMs} ms, ${end.slice(0, 120)}\n`);
     expect(stallMs, name).toBeLessThan(STALL_MAX_MS);
   }
-  const middle = (times: readonly number[]): number => times.toSorted((a, b) => a - b)[times.length >> 1] ?? 0;
-  process.stdout.write(`another's registrations: ${middle(before)} ms before, ${middle(beside)} ms beside them\n`);
-  expect(middle(beside)).toBeLessThan(2 * middle(before) + NOISE_MS);
+  process.stdout.write(`another's registrations that ended beside ${names.length} of these: ${beside}\n`);
+  // One that had to wait for them would end after each.
+  expect(beside).toBeGreaterThan(2 * names.length);
 });
 
 test("many registrations of one registrant, beside another's", PATIENT, async () => {

@@ -6,6 +6,7 @@ import { resolveConnectors } from "../../src/connectors/tool/options.ts";
 import { readConnector } from "../../src/connectors/tool/read-connector.ts";
 import { byLength } from "../length.ts";
 import { descendants } from "../processes.ts";
+import { TurnMeter } from "../turns.ts";
 import { hostileDocuments } from "../connectors/tool/openapi/hostile-documents.ts";
 
 /** Documents of all families. */
@@ -18,12 +19,6 @@ const CPU_MAX_MS = 5_000;
 const [connector] = resolveConnectors({ crm: { openapi: { document: "crm.json", server: "https://crm.example" } } });
 
 afterAll(() => builds.stop());
-
-/** Processor time of this thread so far, in milliseconds. */
-function threadMs(): number {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1_000;
-}
 
 /** Processor time of each process below this one so far, in milliseconds; none where the system does not tell it. */
 function processMs(): ReadonlyMap<number, number> {
@@ -52,14 +47,7 @@ interface Reading {
 
 async function reading(text: string): Promise<Reading> {
   if (connector === undefined) throw new Error("no connector");
-  let stallMs = 0;
-  let lastMs = threadMs();
-  const look = (): void => {
-    const nowMs = threadMs();
-    stallMs = Math.max(stallMs, nowMs - lastMs);
-    lastMs = nowMs;
-  };
-  const looking = setInterval(look, 1);
+  using turns = new TurnMeter();
   const before = processMs();
   const startMs = performance.now();
   const said = await readConnector(connector, text).then(
@@ -67,10 +55,9 @@ async function reading(text: string): Promise<Reading> {
     (error: unknown) => (error instanceof GloveboxError && error.code === "load_error" ? error.message : String(error)),
   );
   const ms = performance.now() - startMs;
-  look();
-  clearInterval(looking);
+  turns.stop();
   const usedMs = [...processMs()].reduce((sum, [pid, used]) => sum + Math.max(0, used - (before.get(pid) ?? 0)), 0);
-  return { said, ms, usedMs, stallMs };
+  return { said, ms, usedMs, stallMs: turns.longestMs };
 }
 
 test("hostile OpenAPI documents of all families", { timeout: 1_200_000 }, async () => {

@@ -8,6 +8,7 @@ import {
   type ToolResult,
 } from "../../src/glovebox/index.ts";
 import { executors } from "../processes.ts";
+import { TurnMeter } from "../turns.ts";
 
 /** The longest turn of the host's event loop, in milliseconds of its processor time: on a quiet machine it has 40. */
 const STALL_MAX_MS = 100;
@@ -40,12 +41,6 @@ function doubling(leaf: object, levels: number): JsonSchema {
   return { $ref: `#/definitions/d${levels}`, definitions };
 }
 
-/** Processor time of this thread so far, in milliseconds. */
-function threadMs(): number {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1_000;
-}
-
 /** Processor time of the executor's process so far, in milliseconds; `null` where the system does not tell it. */
 function executorMs(): number | null {
   const [pid] = executors();
@@ -72,19 +67,11 @@ async function attacked(
 ): Promise<Attacked> {
   await engine.register({ name: "hostile", description: "d", limits: { cpuMs: CPU_MS }, ...tool } as ToolDefinition);
   const startMs = executorMs();
-  let stallMs = 0;
-  let lastMs = threadMs();
-  const look = (): void => {
-    const nowMs = threadMs();
-    stallMs = Math.max(stallMs, nowMs - lastMs);
-    lastMs = nowMs;
-  };
-  const looking = setInterval(look, 1);
+  using turns = new TurnMeter();
   const result = await engine.execute({ name: "hostile", arguments: args });
-  look();
-  clearInterval(looking);
+  turns.stop();
   const endMs = executorMs();
-  return { result, stallMs, usedMs: startMs === null || endMs === null ? null : endMs - startMs };
+  return { result, stallMs: turns.longestMs, usedMs: startMs === null || endMs === null ? null : endMs - startMs };
 }
 
 const MANY = Object.fromEntries(Array.from({ length: 30_000 }, (_, at) => [`k${at}`, 0]));

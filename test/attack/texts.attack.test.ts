@@ -3,7 +3,7 @@ import { Worker } from "node:worker_threads";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createEngine, type Engine } from "../../src/glovebox/index.ts";
 import { createServer, type Server } from "../../src/server/http/server.ts";
-import { TurnMeter } from "../turns.ts";
+import { threadMs, TurnMeter, usualMs } from "../turns.ts";
 
 const MIB = 1024 * 1024;
 /** The longest turn of the loop, in processor time: 15 to 35 ms on a quiet machine. */
@@ -82,10 +82,9 @@ test("arguments of 1 MiB in any shape hold the caller's thread for a moment, and
   for (const [name, make] of Object.entries(shapes)) {
     const value = make();
     const tenant = `tenant of ${name}`;
-    const before = process.threadCpuUsage();
+    const beganMs = threadMs();
     const running = engine.execute({ name: "count", arguments: { value } }, { tenant });
-    const { user, system } = process.threadCpuUsage(before);
-    const heldMs = (user + system) / 1_000;
+    const heldMs = usualMs(threadMs() - beganMs);
     const { error } = await running;
     expect(error).toBe(null);
     console.info(`${name}: ${heldMs.toFixed(0)} ms of the thread, counted ${engine.usage(tenant).bytesGiven}`);

@@ -23,7 +23,7 @@ export const TOOLS: NonNullable<EngineOptions["tools"]> = [
 export const CALL_ID = fc.oneof(fc.string({ maxLength: 300 }), fc.jsonValue());
 export const CALL_NAME = fc.oneof(fc.constantFrom("echo", "throw", "nobody", "__proto__"), fc.jsonValue());
 /** Longer than the server waits for the rest of a request. */
-const SILENCE_MS = 8_000;
+const SILENCE_MS = 20_000;
 const HANDLERS = "tracing:fastify.request.handler:start";
 
 export interface Sent {

@@ -75,7 +75,7 @@ describe("a request to /v1/execute/batch", () => {
 
   beforeAll(async () => {
     engine = await createEngine({ workers: 1, executor: "threads", tools: TOOLS, maxLimits: LIMITS });
-    const connections = { requestMs: 2_000, headersMs: 2_000 };
+    const connections = { requestMs: 6_000, headersMs: 6_000 };
     const origins = ["https://friend.example"];
     server = await createServer(engine, { port: 0, origins, connections, batchCalls: BATCH_CALLS });
   });
