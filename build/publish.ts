@@ -2,7 +2,8 @@
  * The second half of `npm run build`: writes what is published. Programs load a few chunks in place of hundreds of
  * modules, which is a third of what an engine's start takes; all else is as it was compiled.
  */
-import { cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { cp, glob, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { build, type OutputFile, type Plugin } from "esbuild";
@@ -37,11 +38,14 @@ const IMPORTED: Readonly<Record<string, readonly string[]>> = {
   "kernel/store/calls/thread/entry.js": ["fleet/kept-calls/redis-kept-calls.js"],
   "kernel/tool/build/child.js": ["connectors/tool/prepare-remote.js", "python/runtime/package.js"],
 };
+/** Modules that are read as files, too, and made into a script when Python is first used: with all that they import. */
+const SCRIPTS = ["python/guest/engine.js", "python/guest/facade.js"];
 /** What programs read as files: texts for isolates and browsers. */
 const READ = [
   "kernel/base/schema/describe-schema.js",
   "contrib/amplifier/tools",
-  "python/guest",
+  "python/guest/lib",
+  "python/guest/zones.bin",
   "kernel/guest/parts.json",
   "kernel/guest/scripts.json",
   "server/console/page",
@@ -54,9 +58,21 @@ const PLACE = "glovebox-published:";
 async function publish(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true });
   // What one process loads shares its chunks. A program of another process would only cut them smaller.
-  await bundleAll([[...exported(), ...COMMAND], ...programs()], folder);
+  await bundleAll([[...exported(), ...COMMAND], ...programs(), SCRIPTS], folder);
   for (const each of READ) await cp(path.join(COMPILED, each), path.join(folder, each), { recursive: true });
   await cp(COMPILED, folder, { recursive: true, filter: (from) => !path.extname(from) || from.endsWith(".d.ts") });
+  await checkImports(folder);
+}
+
+/** A module that is copied as a file may import what is only in chunks: whoever has installed the package would miss it. */
+async function checkImports(folder: string): Promise<void> {
+  for await (const file of glob("**/*.js", { cwd: folder })) {
+    const text = await readFile(path.join(folder, file), "utf8");
+    for (const [, name = ""] of text.matchAll(/^(?:import|export|\}) ?(?:[^"\n]* from )?"(\.[^"]*)";/gm)) {
+      if (!existsSync(path.join(folder, path.dirname(file), name)))
+        throw new Error(`${file} imports ${name}, which is not published`);
+    }
+  }
 }
 
 /**

@@ -50,7 +50,8 @@ function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return "for no known reason";
   if ("syscall" in error && "code" in error) return `the operating system reported ${String(error.code)}`;
   const said = "stderr" in error ? String(error.stderr) : error.message;
-  const [line = "its process ended without a word"] = /^.*error.*$/im.exec(said) ?? [];
+  const found = /^.*\berror: .+$/im.exec(said) ?? /^.*error.*$/im.exec(said);
+  const [line = "its process ended without a word"] = found ?? [];
   return line.replaceAll(PATH, "…").slice(0, 500);
 }
 
