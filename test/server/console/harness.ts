@@ -1,5 +1,6 @@
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import axe, { type RunOptions } from "axe-core";
+import { COMPONENTS } from "../../components.ts";
 import { createEngine, type EngineOptions, type ToolDefinition } from "../../../src/glovebox/index.ts";
 import { createServer, type Server } from "../../../src/server/http/server.ts";
 
@@ -9,11 +10,11 @@ const VIEWPORT = { width: 1440, height: 900 };
 /** A browser that asks nobody for anything by itself. */
 export function launch(): Promise<Browser> {
   return chromium.launch({
-    executablePath: "/usr/bin/chromium",
+    executablePath: `/usr/bin/${COMPONENTS.chromium.program}`,
     timeout: DEADLINE_MS * 2,
     args: [
       "--no-sandbox",
-      "--headless=new",
+      "--headless",
       "--disable-gpu",
       "--disable-quic",
       "--no-first-run",
@@ -54,6 +55,8 @@ export async function visit(browser: Browser, url: string, options: BrowserConte
   page.on("request", (request) => requests.push(request.url()));
   await page.goto(url);
   await page.locator("h1").waitFor();
+  // Handlers of keys are there from the first frame on.
+  await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
   const leave = (): Promise<void> => (isPlain && !idle.has(browser) ? rest(browser, page) : page.context().close());
   return { page, complaints, requests, [Symbol.asyncDispose]: leave };
 }

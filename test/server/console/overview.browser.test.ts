@@ -46,7 +46,7 @@ describe("the overview", () => {
     );
     await part(page, "Busiest tools").getByRole("link", { name: "echo" }).waitFor();
     await chart.getByText("As a table").click();
-    expect(await chart.getByRole("columnheader").allTextContents()).toEqual(["Time", "Ended", "Failed"]);
+    await expect.poll(() => chart.getByRole("columnheader").allTextContents()).toEqual(["Time", "Ended", "Failed"]);
     expect(await chart.getByRole("row").count()).toBeGreaterThan(1);
     expect(await part(page, "Latency").getByRole("img").getAttribute("aria-label")).toMatch(/p99 [\d.]+ (?:µs|ms|s)$/);
     expect(complaints).toEqual([]);

@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { Table } from "./elements.tsx";
 import { go } from "./router.ts";
 
@@ -23,11 +23,11 @@ const views = signal<readonly Keys[]>([]);
 const isHelpOpen = signal(false);
 let wentMs = -Infinity;
 
-/** Gives a view its keys while it is shown. */
+/** Gives a view its keys from when it is shown. */
 export function useKeys(keys: Keys): void {
   const latest = useRef(keys);
   latest.current = keys;
-  useEffect(() => {
+  useLayoutEffect(() => {
     // The functions are those of the last time that the view was drawn.
     const own: Keys = Object.fromEntries(
       Object.entries(keys).map(([key, [does]]) => [key, [does, () => latest.current[key]?.[1]()] as const]),

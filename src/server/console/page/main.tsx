@@ -1,6 +1,6 @@
 import { effect } from "@preact/signals";
 import { type ComponentType, render } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { setOnUnauthorized } from "./api.ts";
 import { loadCaller, watchWaiting } from "./caller.ts";
 import { LiveRegion, Notice } from "./elements.tsx";
@@ -53,7 +53,8 @@ function Main() {
     return () => void (isCurrent = false);
   }, [view, name]);
   const isShown = Shown?.view === view;
-  useEffect(() => {
+  // At once: whoever types fast has the next key pressed already.
+  useLayoutEffect(() => {
     if (!isShown) return;
     scrollTo(0, 0);
     if (isMoved.current) main.current?.querySelector("h1")?.focus();

@@ -31,7 +31,9 @@ export function Sidebar() {
   const search = useRef<HTMLInputElement>(null);
   const seek = (): void => {
     isOpen.value = true;
-    setTimeout(() => search.current?.focus());
+    search.current?.focus();
+    // On a narrow page the panel opens first.
+    if (document.activeElement !== search.current) setTimeout(() => search.current?.focus());
   };
   useKeys({ "/": ["Search", seek] });
   useEffect(() => {

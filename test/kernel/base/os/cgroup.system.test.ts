@@ -27,6 +27,7 @@ import {
 import { createEngine } from "../../../../src/glovebox/index.ts";
 import { findJail } from "../../../../src/kernel/broker/jail/jail.ts";
 import { runInside } from "../../../../src/kernel/broker/jail/run.ts";
+import { endBuilds } from "../../../kept-builds.ts";
 import { descendants, executors } from "../../../processes.ts";
 import { MAIN, serve } from "../../../server/served.ts";
 
@@ -76,6 +77,8 @@ function killFor(group: string, pids: readonly number[]): void {
 describe("with a delegated group", () => {
   test("executors and builds have limits, and a call in whose turn the kernel ends one has memory_limit", async () => {
     delegate();
+    // Those that other tests have started are in no group.
+    endBuilds();
     await using engine = await createEngine({
       executor: { kind: "process", rssMb: 400, spare: true },
       workers: 2,
