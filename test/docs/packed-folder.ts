@@ -1,6 +1,6 @@
 /** Temporary folders in which `glovebox` is installed as npm installs it: packed, with its dependencies from the registry. */
 import { spawn } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, delimiter, dirname, join } from "node:path";
@@ -9,6 +9,9 @@ import { ROOT } from "./linked-folder.ts";
 
 const INSTALL = ["install", "--no-audit", "--no-fund", "--prefer-offline"];
 const TIMEOUT_MS = 600_000;
+/** What the package makes at its first use is not there yet, as for whoever has just installed it. */
+const CACHE = mkdtempSync(join(tmpdir(), "glovebox-first-use-"));
+process.once("exit", () => rmSync(CACHE, { recursive: true, force: true }));
 /** Variables of npm and of the test runner, which would change what npm and Next do. */
 const OWN =
   /^(?:npm_(?:package|lifecycle|command|execpath|node_execpath|config_local_prefix)|NODE_ENV$|NODE_OPTIONS$|VITEST)/;
@@ -63,7 +66,7 @@ async function npm(cwd: string, args: readonly string[]): Promise<void> {
 export function run(cwd: string, file: string, args: readonly string[]): Promise<string> {
   const inherited = Object.entries(process.env).filter(([name]) => !OWN.test(name));
   const PATH = [dirname(process.execPath), process.env["PATH"] ?? ""].join(delimiter);
-  const env = { ...Object.fromEntries(inherited), PATH };
+  const env = { ...Object.fromEntries(inherited), PATH, XDG_CACHE_HOME: CACHE };
   return new Promise((resolve, reject) => {
     // A group of its own, so that nothing of it stays where it takes too long.
     const child = spawn(file, args, { cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
