@@ -200,7 +200,7 @@ export interface ExecutorEvents {
       readonly reason: RestartReason;
       readonly culprits: readonly string[];
       readonly restarted: number;
-      /** The system's error, such as `EMFILE`, if the process could not start. */
+      /** The error, such as `EMFILE`, if the process could not start; of a thread, the error that ended it. */
       readonly cause?: string;
     },
   ];
@@ -208,7 +208,7 @@ export interface ExecutorEvents {
   "executor:recycle": [
     event: { readonly pid: number; readonly ward: PoolName; readonly group: string; readonly reason: RecycleReason },
   ];
-  /** Executor processes are lost so fast, or cannot start, that the next start is delayed. */
+  /** Executors are lost so fast, or cannot start, that the next start is delayed. */
   "executor:delay": [
     event: { readonly ward: PoolName; readonly group: string; readonly delayMs: number; readonly cause?: string },
   ];

@@ -7,6 +7,7 @@ import { promisify } from "node:util";
 import { GloveboxError } from "../../kernel/base/errors.ts";
 import { missingPackage } from "../../kernel/base/optional-package.ts";
 import { makeOwn } from "../../kernel/base/os/own-folder.ts";
+import { withoutPaths } from "../../kernel/base/without-paths.ts";
 import { loadPrelude } from "../../kernel/tool/runtimes/prelude.ts";
 import { bundleEngine } from "./engine-script.ts";
 import { guestFolder, type PythonPlace, pythonPlace } from "./place.ts";
@@ -17,7 +18,6 @@ import { readZones, withFile, ZONES_FILE } from "./zones.ts";
 const run = promisify(execFile);
 const BUILD_MS = 120_000;
 const IMAGE = "image.json";
-const PATH = /(?:file:\/\/)?(?:\/[^\s/'"():]+){2,}/g;
 
 let building: Promise<void> | null = null;
 /** The image that this process has already verified. */
@@ -52,7 +52,7 @@ function reasonOf(error: unknown): string {
   const said = "stderr" in error ? String(error.stderr) : error.message;
   const found = /^.*\berror: .+$/im.exec(said) ?? /^.*error.*$/im.exec(said);
   const [line = "its process ended without a word"] = found ?? [];
-  return line.replaceAll(PATH, "…").slice(0, 500);
+  return withoutPaths(line);
 }
 
 /** Uses the existing image if it is intact; otherwise builds a new one. */

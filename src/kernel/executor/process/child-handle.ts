@@ -15,6 +15,7 @@ import { pipeTransport } from "./pipe-transport.ts";
 import { TurnRecordFile } from "./turn-record-file.ts";
 import { executorFlags } from "./permissions.ts";
 import { withExecutorLimits } from "../../base/os/rlimits.ts";
+import { withoutPaths } from "../../base/without-paths.ts";
 import type { Sandbox } from "./sandbox.ts";
 
 export interface ChildOptions {
@@ -323,8 +324,4 @@ export function causeOf({ startError, stderr, exitCode, report }: Death): string
     report?.kind === "worker-lost" ? report.error : undefined,
   ].filter((each) => typeof each === "string");
   return withoutPaths(line) || `exit code ${exitCode}`;
-}
-
-function withoutPaths(line: string): string {
-  return line.replaceAll(/(?:file:\/\/)?\/[^\s'"]*\//g, "").slice(0, 300);
 }

@@ -7,10 +7,12 @@ import type { Inspection, ToolScript } from "../../base/protocol/script.ts";
 import { holdingsBuffer } from "../../base/protocol/holdings.ts";
 import { PortBell, portBellBuffer } from "../../base/protocol/port-bell.ts";
 import { turnRecordBuffer } from "../../base/protocol/turn-record.ts";
+import { withoutPaths } from "../../base/without-paths.ts";
 import { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { EmitExecutorEvent, Executor, ExecutorStats, Job, SandboxState } from "../executor.ts";
 import { type Transport, WorkerConnection } from "../dispatch/worker-connection.ts";
 import { sumStats } from "../dispatch/worker-registry.ts";
+import { Backoff } from "../process/backoff.ts";
 import { V8_FLAGS } from "../process/permissions.ts";
 import { TurnWatch } from "../watch.ts";
 import { WorkerPool } from "../worker-pool.ts";
@@ -47,6 +49,8 @@ export class ThreadsExecutor implements Executor {
   readonly #emit: EmitExecutorEvent;
   readonly #spinMs: number;
   readonly #pipes: AskPipes | undefined;
+  readonly #backoff = new Backoff();
+  readonly #restarts = new Set<NodeJS.Timeout>();
   #closed = false;
 
   constructor(options: ThreadsOptions) {
@@ -71,7 +75,7 @@ export class ThreadsExecutor implements Executor {
       settings: { prelude, entropyKey, turnRecord, holdings: holdingsBuffer(workers), warmIsolates, spinMs },
       onEnd: (worker, error) => {
         const connection = this.#connections[worker];
-        if (error !== null && connection) this.#replace(connection, "crash");
+        if (error !== null && connection) this.#replace(connection, "crash", false, error);
       },
     });
     this.#watch = new TurnWatch(turnRecord, {
@@ -147,6 +151,7 @@ export class ThreadsExecutor implements Executor {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
+    for (const timer of this.#restarts) clearTimeout(timer);
     this.#dispatcher.close("engine_closed", "the engine was closed before the call ended");
     this.#endWorkers();
     await this.#pool.close();
@@ -174,6 +179,16 @@ export class ThreadsExecutor implements Executor {
     this.#dispatcher.attach(connection);
   }
 
+  #openSoon(worker: number, delayMs: number): void {
+    if (delayMs === 0) return this.#openConnection(worker);
+    this.#connections[worker] = null;
+    const timer = setTimeout(() => {
+      this.#restarts.delete(timer);
+      this.#openConnection(worker);
+    }, delayMs);
+    this.#restarts.add(timer);
+  }
+
   #onOverrun(callNumber: number, cpuMs: number): void {
     const connection = this.#dispatcher.workers.connectionOf(Math.abs(callNumber));
     if (connection === undefined) return;
@@ -187,10 +202,16 @@ export class ThreadsExecutor implements Executor {
     this.#replace(connection, "overrun", isKnown);
   }
 
-  /** Abandons a worker and restarts its calls. `isKnown`: the culprit is known. */
-  #replace(connection: WorkerConnection, reason: "overrun" | "crash" | "protocol", isKnown = false): void {
+  /** Abandons a worker and restarts its calls. `isKnown`: the culprit is known. `error`: of a thread that ended. */
+  #replace(
+    connection: WorkerConnection,
+    reason: "overrun" | "crash" | "protocol",
+    isKnown = false,
+    error: Error | null = null,
+  ): void {
     if (this.#closed || this.#connections[connection.worker] !== connection) return;
     const open = this.#dispatcher.detach(connection);
+    const cause = error === null ? {} : { cause: withoutPaths(error.message) };
     this.#emit("executor:lost", {
       pid: process.pid,
       ward: "main",
@@ -198,10 +219,13 @@ export class ThreadsExecutor implements Executor {
       reason,
       culprits: [],
       restarted: open.length,
+      ...cause,
     });
     connection.close();
     this.#pool.abandon(connection.worker);
-    this.#openConnection(connection.worker);
+    const delayMs = this.#backoff.lost(true);
+    if (delayMs > 0) this.#emit("executor:delay", { ward: "main", group: "all", delayMs, ...cause });
+    this.#openSoon(connection.worker, delayMs);
     for (const callNumber of open) this.#dispatcher.restart(callNumber, "its worker thread was given up", isKnown);
   }
 }
