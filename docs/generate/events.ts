@@ -2,7 +2,7 @@ import { type Member, membersOf, readMembers } from "./declarations.ts";
 import { code, page, sentence, table } from "./markdown.ts";
 
 export function eventsPage(): string {
-  const events = [...membersOf("EventMap"), ...membersOf("ExecutorEvents")];
+  const events = membersOf("EventMap");
   return page("Events", [
     "`engine.on(name, listener)` subscribes to an event, `engine.off(name, listener)` ends that. A listener that throws harms neither the call nor other listeners; it becomes a process warning.",
     ...events.toSorted((a, b) => (a.name < b.name ? -1 : 1)).flatMap(describe),
