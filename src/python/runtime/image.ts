@@ -4,10 +4,9 @@ import { copyFile, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/prom
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { GloveboxError } from "../../kernel/base/errors.ts";
+import { GloveboxError, withoutPaths } from "../../kernel/base/errors.ts";
 import { missingPackage } from "../../kernel/base/optional-package.ts";
 import { makeOwn } from "../../kernel/base/os/own-folder.ts";
-import { withoutPaths } from "../../kernel/base/without-paths.ts";
 import { loadPrelude } from "../../kernel/tool/runtimes/prelude.ts";
 import { bundleEngine } from "./engine-script.ts";
 import { guestFolder, type PythonPlace, pythonPlace } from "./place.ts";

@@ -4,6 +4,7 @@ import { constants } from "node:os";
 import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
 import type { AskPipes, ConnectedPipe } from "../../broker/thread/ask-pipe.ts";
+import { withoutPaths } from "../../base/errors.ts";
 import { writeFilter } from "../../base/os/bubblewrap.ts";
 import { openGroup, type ControlGroup } from "../../base/os/cgroup.ts";
 import { Descriptors } from "../../base/os/descriptors.ts";
@@ -15,7 +16,6 @@ import { pipeTransport } from "./pipe-transport.ts";
 import { TurnRecordFile } from "./turn-record-file.ts";
 import { executorFlags } from "./permissions.ts";
 import { withExecutorLimits } from "../../base/os/rlimits.ts";
-import { withoutPaths } from "../../base/without-paths.ts";
 import type { Sandbox } from "./sandbox.ts";
 
 export interface ChildOptions {

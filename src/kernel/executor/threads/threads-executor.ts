@@ -1,13 +1,12 @@
 import { setFlagsFromString } from "node:v8";
 import { MessageChannel, type MessagePort } from "node:worker_threads";
-import type { ErrorCode } from "../../base/errors.ts";
+import { type ErrorCode, withoutPaths } from "../../base/errors.ts";
 import type { AskPipes } from "../../broker/thread/ask-pipe.ts";
 import type { Prelude } from "../../base/protocol/prelude.ts";
 import type { Inspection, ToolScript } from "../../base/protocol/script.ts";
 import { holdingsBuffer } from "../../base/protocol/holdings.ts";
 import { PortBell, portBellBuffer } from "../../base/protocol/port-bell.ts";
 import { turnRecordBuffer } from "../../base/protocol/turn-record.ts";
-import { withoutPaths } from "../../base/without-paths.ts";
 import { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { EmitExecutorEvent, Executor, ExecutorStats, Job, SandboxState } from "../executor.ts";
 import { type Transport, WorkerConnection } from "../dispatch/worker-connection.ts";
