@@ -34,8 +34,12 @@ export interface Configuration {
   readonly sourceOf: (path: readonly string[]) => Source;
 }
 
-/** Cached because compiling the schema takes about 100 ms, and each reload reads a configuration. */
-let compiled: Validator | undefined;
+/**
+ * Checks by the names of the settings that they are for: to compile all takes 100 ms of a start, and most configurations
+ * have a few. Kept, as each reload reads a configuration.
+ */
+const checks = new Map<string, Validator>();
+const CHECKS_MAX = 8;
 
 /**
  * Reads the file, if any, applies the overrides in order (the last one wins) and validates the result. Paths in the file
@@ -65,8 +69,7 @@ export async function readLeniently(
   const said = isObject(own) ? overrides : [];
   const whole = said.reduce((value, over) => named(lay(value, over.path, over.value)), named(own));
   const origin = new Origin(read, overrides);
-  compiled ??= compileSchema(CONFIG_SCHEMA, "inputSchema");
-  const violations = withoutEchoes(compiled.check(whole));
+  const violations = withoutEchoes(checkOf(whole).check(whole));
   const sourceOf = (at: readonly string[]): Source => origin.of(at);
   const repeated = read?.repeated ?? [];
   const [first] = violations;
@@ -96,6 +99,21 @@ export async function readLeniently(
     configuration: { values: withoutWrong(whole, violations), file, sourceOf },
     error: new ConfigError(message, [...repeated, ...findings]),
   };
+}
+
+/** The check of these settings, or of all where one is unknown. */
+function checkOf(whole: unknown): Validator {
+  const { properties: all = {} } = CONFIG_SCHEMA;
+  const isKnown = isObject(whole) && Object.keys(whole).every((name) => Object.hasOwn(all, name));
+  const given = isKnown ? Object.entries(all).filter(([name]) => Object.hasOwn(whole, name)) : Object.entries(all);
+  const key = given.map(([name]) => name).join();
+  const kept = checks.get(key);
+  if (kept !== undefined) return kept;
+  const check = compileSchema({ ...CONFIG_SCHEMA, properties: Object.fromEntries(given) }, "inputSchema");
+  const [oldest] = checks.keys();
+  if (checks.size === CHECKS_MAX && oldest !== undefined) checks.delete(oldest);
+  checks.set(key, check);
+  return check;
 }
 
 /** The settings without the invalid ones. A rule that is invalid allows nothing, and the others keep their indices. */

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { Server, type ServerResponse } from "node:http";
+import type { ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -272,10 +272,12 @@ export const UNREAD_MS = 60_000;
  */
 export function dropUnread(response: ServerResponse, unreadMs = UNREAD_MS): void {
   const { socket } = response.req;
+  // A class of Node's would be an import, which evaluates all that `node:http` exports.
   const { server }: { readonly server?: object | null } = socket;
+  const idleMs = server instanceof Object && "timeout" in server ? server.timeout : undefined;
   response.setTimeout(unreadMs, () => socket.destroy());
   response.once("finish", () => {
     // Node has set its own idle timeout by now, unless the next request has already arrived.
-    if (socket.timeout === unreadMs) socket.setTimeout(server instanceof Server ? server.timeout : SILENCE_MS);
+    if (socket.timeout === unreadMs) socket.setTimeout(typeof idleMs === "number" ? idleMs : SILENCE_MS);
   });
 }
