@@ -354,7 +354,17 @@ describe("an integer that no number holds", () => {
     expect(error).toMatchObject({ code: "invalid_arguments" });
     expect(error?.message).toBe("/id is an integer of more than 4096 digits; send it as a text");
     const sent = await post("/v1/execute", `{"name":"untyped","arguments":{"id":${"9".repeat(5_000)}}}`);
-    expect(sent).toContain("more than 4096 digits");
+    expect(JSON.parse(sent)).toMatchObject({ error });
+  });
+
+  // The isolate read none of the calls that came with it: they waited for their limits.
+  test("and of more than 4,096 digits, beside other calls of the tool, harms none of them", async () => {
+    const [good, bad] = [
+      '{"name":"untyped","arguments":{"id":1}}',
+      `{"name":"untyped","arguments":{"id":${"9".repeat(5_000)}}}`,
+    ];
+    const ends = await Promise.all(Array.from({ length: 40 }, (_, at) => post("/v1/execute", at === 4 ? bad : good)));
+    expect(ends.filter((end) => end.startsWith('{"success":true'))).toHaveLength(39);
   });
 });
 

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { mayHaveLongInteger, parseForWriting } from "../../base/exact-json.ts";
+import { hasOverlongInteger } from "../../base/json-writer.ts";
 import { describeExcess, isObject, parseWithin } from "../../base/json.ts";
 import {
   type CapabilityCall,
@@ -318,7 +319,9 @@ function readRequest(args: string): { readonly name: string; readonly args: stri
     const parsed = parseWithin(args, parseForWriting);
     if ("excess" in parsed || !isObject(parsed.value)) return null;
     const { name, arguments: given } = parsed.value;
-    return typeof name === "string" && isObject(given) ? { name, args: JSON.stringify(given) } : null;
+    if (typeof name !== "string" || !isObject(given)) return null;
+    const text = JSON.stringify(given);
+    return hasOverlongInteger(text) ? null : { name, args: text };
   } catch {
     return null;
   }
