@@ -44,10 +44,11 @@ export function missingText(specifier: string): OnLoadResult {
 }
 
 /** Uses of a document that nothing asks for before. */
-const DOM = /\bdocument\.(?:createElement|implementation|body|head)\b|\bnew XMLHttpRequest\b|\bwindow\.FormData\b/;
+const DOM =
+  /\bdocument\.(?:createElement|implementation|body|head)\b|\bnew (?:XMLHttpRequest|DOMParser)\b|\bwindow\.FormData\b/;
 /** What a form says that does nothing of its package's work. */
 const SAYS_SO = /\b(?:does not work in (?:the )?browsers?|Browser-only version)\b/;
-const ASKS = /typeof (?:document|XMLHttpRequest)\b/;
+const ASKS = /typeof (?:document|XMLHttpRequest|DOMParser)\b/;
 
 /** Whether a file is of a package's form for browsers and needs a document, which an isolate has not. */
 export async function isForBrowsers(file: string, { leftOut }: Manifest): Promise<boolean> {
