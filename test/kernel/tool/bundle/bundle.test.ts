@@ -273,6 +273,21 @@ describe("what a bundle is", () => {
     },
   );
 
+  test("a package that asks whether it is in a worker, as axios does, is told so", async () => {
+    const files = {
+      "tool.js": `import p from "p"; export default () => p;`,
+      "node_modules/p/index.js": `module.exports = (() => {
+        return (
+          typeof WorkerGlobalScope !== 'undefined' &&
+          // eslint-disable-next-line no-undef
+          self instanceof WorkerGlobalScope &&
+          typeof self.importScripts === 'function'
+        );
+      })();`,
+    };
+    expect(evaluate(await fromFiles(files, "tool.js")).default()).toBe(true);
+  });
+
   test("no tsconfig.json around the tool changes it", async () => {
     const bundle = await fromFiles(
       {
