@@ -245,8 +245,9 @@ function documented(name: string): Member | undefined {
 function describe(name: string, part: Part, member: Member | undefined) {
   const documentation = MEANINGS[name] ?? member?.doc ?? "";
   const doc = part.description ?? documentation;
-  const [, standard = ""] = /(?:^|\. |: )[Dd]efault:? ([^.]+)\.?/.exec(documentation) ?? [];
-  const meaning = doc.replace(/(?<=^|\. |: )[Dd]efault:? [^.]+\.?/, "").replace(/: *$/, ".");
+  // A sentence ends at a dot before a space, not at that of a file's name.
+  const [, standard = ""] = /(?:^|\. |: )[Dd]efault:? (.+?)(?:\.(?=\s|$)|$)/s.exec(documentation) ?? [];
+  const meaning = doc.replace(/(?<=^|\. |: )[Dd]efault:? .+?(?:\.(?=\s|$)|$)/s, "").replace(/: *$/, ".");
   if (meaning.trim() === "") throw new Error(`docs/generate/config.ts has no text for the setting ${name}`);
   return { meaning: sentence(meaning), standard: standard.trim() };
 }

@@ -80,6 +80,7 @@ async function explain(
   }
   const explanation = engine.explain(name, { tenant, ...callerOf(key, config) });
   if (explanation === undefined) throw new CliError(EXIT.USAGE, `there is no tool "${name}"`);
+  if (explanation.findings.length > 0) process.exitCode = EXIT.FAILED;
   if (json === true) return printJson(explanation);
   for (const line of lines(explanation)) print(line);
 }

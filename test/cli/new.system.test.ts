@@ -63,6 +63,19 @@ test("a project without packages of its own passes its tests", async () => {
   expect([code, stdout]).toEqual([0, expect.stringContaining("passed: 2 ok, 0 failed")]);
 });
 
+test.each(Object.keys(TEMPLATES).filter((name) => name !== "tool-py"))(
+  "the template %s has its compiler look for the types of Node that it installs, and for no others",
+  async (name) => {
+    const folder = await temporaryFolder({});
+    await glovebox(folder, ["new", ".", "--template", name]);
+    const [manifest, config] = await Promise.all(
+      ["package.json", "tsconfig.json"].map((file) => readFile(join(folder, file), "utf8")),
+    );
+    const { compilerOptions } = JSON.parse(config ?? "") as { compilerOptions: { types?: string[] } };
+    expect(compilerOptions.types ?? []).toEqual(manifest?.includes('"@types/node"') ? ["node"] : []);
+  },
+);
+
 test.each(Object.keys(TEMPLATES))("the template %s is short", async (name) => {
   const folder = join(ROOT, "templates", name);
   const files = await readdir(folder, { recursive: true });

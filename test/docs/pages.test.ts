@@ -28,6 +28,12 @@ describe("generated pages", () => {
     if (found !== text) throw new Error(`docs/${name} is stale: run \`${COMMAND}\``);
   });
 
+  test("no cell of a table has half of a piece of code", () => {
+    const rows = [...generated.values()].flatMap((text) => text.split("\n").filter((line) => line.startsWith("|")));
+    const cells = rows.flatMap((row) => row.split(/(?<!\\)\|/));
+    expect(cells.filter((cell) => cell.split("`").length % 2 === 0)).toEqual([]);
+  });
+
   test("none is left of an error code that is gone", () => {
     const errors = readdirSync(join(ROOT, "docs/reference/errors")).map((name) => `reference/errors/${name}`);
     expect(errors.filter((name) => !generated.has(name))).toEqual([]);

@@ -24,6 +24,8 @@ export type LocationExtras = Omit<ToolLocation, "path">;
 
 /** Maximum length of what an error says of a module's exports. */
 const SEEN_MAX = 1_000;
+/** What to do with a module that is not meant to be a tool. */
+const HELPER = ". Is it a helper of tools? Begin the name of its file with _ or move it to a subfolder";
 const MAX_SPEC_LENGTH = 4 * 1024 * 1024;
 /** Settings that a module may export in `spec` because contracts have no place for them. */
 const EXTRAS = [
@@ -154,12 +156,13 @@ export function requireTool(
     // Packages have a record, or none.
     const isPackage = records !== undefined && "record" in extras;
     const others = isPackage ? `tools of a library, or ${records.form}` : "or tools of a library";
-    throw loadError(name, `must export default a function (input, context) => output, ${others}${exported}`);
+    const helper = isPackage ? "" : HELPER;
+    throw loadError(name, `must export default a function (input, context) => output, ${others}${exported}${helper}`);
   }
   const forms = ["execute(input)", ...[...readers.values()].flatMap(({ pythonForms = [] }) => pythonForms)];
   throw loadError(
     name,
-    `must define one of: ${forms.join(", ")}, or one public function with type hints and a docstring`,
+    `must define one of: ${forms.join(", ")}, or one public function with type hints and a docstring${HELPER}`,
   );
 }
 

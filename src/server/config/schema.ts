@@ -164,7 +164,8 @@ const APPROVAL = section({
  */
 export const CONFIG_SCHEMA: Part = section({
   tools: {
-    description: "paths of tools: modules, packages, or folders of them",
+    description:
+      "paths of tools: modules, packages, or folders of them, where names with _ or . at the start are left out",
     type: "array",
     items: { anyOf: [PATH, LOCATION] },
   },

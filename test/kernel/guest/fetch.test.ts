@@ -136,6 +136,31 @@ describe("what is sent", () => {
     expect(asked[0]?.args["body"]).toEqual({ text: "abc€" });
   });
 
+  test.each([
+    ["an async generator", "(async function* () { yield 'a'; yield new Uint8Array([98]); yield 'c€'; })()", null],
+    ["a stream of Node's without an iterator", "old({})", null],
+    ["a form of form-data", "old({ getBoundary: () => 'x' })", "multipart/form-data; boundary=x"],
+  ])("%s is sent as its pieces", async (_name, body, type) => {
+    const { asked } = await run(
+      `async () => {
+        const old = (more) => {
+          const listeners = {};
+          const pieces = ["a", new Uint8Array([98]), "c€"];
+          return {
+            ...more,
+            on: (event, listener) => { listeners[event] = listener; },
+            pipe() {},
+            resume: () => queueMicrotask(() => pieces.length > 0 ? listeners.data(pieces.shift()) : listeners.end()),
+          };
+        };
+        await fetch("https://a.example", { method: "POST", body: ${body}, duplex: "half" });
+      }`,
+      { request: [{ value: OK }] },
+    );
+    expect(asked[0]?.args["body"]).toEqual({ text: "abc€" });
+    expect(headersOf(asked)).toEqual(type === null ? [] : [["content-type", type]]);
+  });
+
   test("a stream without end is cut off, and nothing is sent", async () => {
     const { output, asked } = await run(
       `async () => {

@@ -296,6 +296,18 @@ describe("glovebox explain", () => {
     expect([code, stdout]).toEqual([0, "denied requests and unused rules: none\n"]);
   });
 
+  test("ends with 1 where a request of the tool is denied, with each form of the answer, and else with 0", async () => {
+    const codeOf = async (...args: string[]): Promise<number> => (await glovebox(["explain", ...args])).code;
+    expect([await codeOf("region"), await codeOf("region", "--json")]).toEqual([1, 1]);
+    const file = join(folder, "none.yaml");
+    writeFileSync(
+      join(folder, "quiet.js"),
+      'export const spec = { name: "quiet", description: "Asks nothing." }; export default () => 1;',
+    );
+    writeFileSync(file, "tools: [./quiet.js]");
+    expect(await codeOf("quiet", "--config", file)).toBe(0);
+  });
+
   test("lists the denied requests of the tool, with pointer, reason and remediation", async () => {
     const { findings } = await explain("--tenant", "acme");
     expect(findings.map(({ pointer }) => pointer)).toEqual([
@@ -320,7 +332,7 @@ describe("glovebox explain", () => {
 
   test("says it in words for people", async () => {
     const { code, stdout } = await glovebox(["explain", "region"]);
-    expect(code).toBe(0);
+    expect(code).toBe(1);
     expect(stdout).toContain('env  "REGION"  (policy.rules[0])');
     expect(stdout).toContain("/capabilities/env/1");
   });

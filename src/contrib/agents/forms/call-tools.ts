@@ -76,6 +76,10 @@ export async function callTools<Name extends keyof Answers>(
   message: unknown,
   { modelChars, ...options }: Pick<RunOptions, "tenant" | "signal"> & ModelOptions = {},
 ): Promise<Answers[Name][]> {
+  if (!Object.hasOwn(TURNS, contract)) {
+    const shown = JSON.stringify(String(contract).slice(0, 100));
+    throw new TypeError(`callTools knows no form ${shown}; give one of ${Object.keys(TURNS).join(", ")}`);
+  }
   const turn: Turn<Answers[Name]> = TURNS[contract];
   const tools = forModel(runner, modelChars === undefined ? {} : { modelChars });
   const results = await Promise.all(turn.find(message).map((call) => run(tools, turn, call, options)));

@@ -1,6 +1,7 @@
 import { hexOf } from "./bytes.ts";
 import type { ReadableStream } from "web-streams-polyfill";
 import { Blob, blobBytes } from "./blob.ts";
+import { piecesOf } from "./body-pieces.ts";
 import { bytesOf } from "./buffer-source.ts";
 import { type Chunk, type ChunkSource, chunksOfStream, openByteStream } from "./byte-stream.ts";
 import { FormData, formEntries } from "./form-data.ts";
@@ -104,7 +105,7 @@ export interface ExtractedBody {
   readonly type: string | null;
 }
 
-/** Makes a body of any value that the standard allows. */
+/** Makes a body of any value that the standard allows, or of a stream of Node's. */
 export function extractBody(init: unknown): ExtractedBody {
   const parts = realmParts();
   const whole = (chunk: Chunk, type: string | null) => ({ body: new Body({ kind: "whole", chunk }), type });
@@ -119,6 +120,10 @@ export function extractBody(init: unknown): ExtractedBody {
   if (init instanceof FormData) {
     const boundary = makeBoundary();
     return whole(encodeMultipart(formEntries(init), boundary), `multipart/form-data; boundary=${boundary}`);
+  }
+  const pieces = piecesOf(init);
+  if (pieces !== undefined) {
+    return { body: new Body({ kind: "chunks", chunks: pieces.chunks }), type: pieces.type };
   }
   const text = `${init as string}`.toWellFormed();
   const isQuery = init instanceof parts.URLSearchParams;

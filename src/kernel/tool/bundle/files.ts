@@ -296,7 +296,7 @@ export class ToolFiles {
     const real = await realpath(found.path);
     if (isNative(real) && isPackages(shownName(args.importer))) return missingModule(path.basename(real));
     const isReachable = this.#mayReach(real, reach);
-    if (isReachable && !namesPath(specifier) && (await this.#nodeForms.replaces(real)))
+    if (isReachable && (await this.#nodeForms.replaces(real, specifier, folder)))
       return (await this.#nodeForms.at(specifier, folder, reach)) ?? null;
     const module = isReachable ? await this.#moduleAt(real) : undefined;
     if (module === undefined)

@@ -74,9 +74,14 @@ export class Manifests {
   }
 }
 
+/** Whether a file is the one that a path without its suffix means. */
+export function isAt(file: string, place: string): boolean {
+  return ENDINGS.some((ending) => file === place + ending);
+}
+
 /** Whether a package replaces this file by an empty module outside of Node. The file need not exist. */
 export function isLeftOut(file: string, { leftOut = [] }: Manifest): boolean {
-  return leftOut.some((left) => ENDINGS.some((ending) => left === file + ending || file === left + ending));
+  return leftOut.some((left) => isAt(left, file) || isAt(file, left));
 }
 
 function manifestOf(json: unknown, folder: string): Manifest | undefined {

@@ -32,7 +32,17 @@ export function isPackages(shown: string): boolean {
 
 /** A package's module as an isolate can run it. `file` is its path. */
 export async function runnable(contents: string, loader: Loader, file: string): Promise<string> {
-  return withAbsentGlobals(await withoutSearches(contents, loader, file));
+  return withAbsentGlobals(asInWorkers(await withoutSearches(contents, loader, file)));
+}
+
+/** The question of axios whether it is in a worker, where the web's names are and a document is not. */
+const IN_WORKER =
+  /typeof WorkerGlobalScope !== (["'])undefined\1 &&\s*(?:\/\/[^\n]*\n\s*)?self instanceof WorkerGlobalScope &&\s*typeof self\.importScripts === (["'])function\2/g;
+
+/** An isolate is like a worker to whoever asks so: else a form would be sent with the type of a query. */
+function asInWorkers(contents: string): string {
+  if (!contents.includes("instanceof WorkerGlobalScope")) return contents;
+  return contents.replaceAll(IN_WORKER, (asked) => `true${asked.replaceAll(/[^\n]/g, "")}`);
 }
 
 /** A module that throws when it is evaluated: packages require what only some of their users install. */
@@ -44,10 +54,11 @@ export function missingText(specifier: string): OnLoadResult {
 }
 
 /** Uses of a document that nothing asks for before. */
-const DOM = /\bdocument\.(?:createElement|implementation|body|head)\b|\bnew XMLHttpRequest\b|\bwindow\.FormData\b/;
+const DOM =
+  /\bdocument\.(?:createElement|implementation|body|head)\b|\bnew (?:XMLHttpRequest|DOMParser)\b|\bwindow\.FormData\b/;
 /** What a form says that does nothing of its package's work. */
 const SAYS_SO = /\b(?:does not work in (?:the )?browsers?|Browser-only version)\b/;
-const ASKS = /typeof (?:document|XMLHttpRequest)\b/;
+const ASKS = /typeof (?:document|XMLHttpRequest|DOMParser)\b/;
 
 /** Whether a file is of a package's form for browsers and needs a document, which an isolate has not. */
 export async function isForBrowsers(file: string, { leftOut }: Manifest): Promise<boolean> {

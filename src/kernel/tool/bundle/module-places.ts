@@ -117,6 +117,8 @@ async function placed(
     charset: "utf8",
     tsconfigRaw,
     logLevel: "silent",
+    // In a `try` and in packages, esbuild does not warn by itself.
+    logOverride: { "empty-import-meta": "warning" },
     logLimit: 0,
   });
   const places = warnings.flatMap(({ id, location }) => (id === "empty-import-meta" && location ? [location] : []));

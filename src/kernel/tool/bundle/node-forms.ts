@@ -1,7 +1,8 @@
 import { realpath } from "node:fs/promises";
+import path from "node:path";
 import type { OnResolveArgs, OnResolveResult } from "esbuild";
 import { loaderOf, shownName } from "./module-name.ts";
-import type { Manifests } from "./manifest.ts";
+import { isAt, type Manifests } from "./manifest.ts";
 import { isForBrowsers, isPackages, missingModule, resolvedByNode } from "./missing.ts";
 import { isInLibrary } from "./node-names.ts";
 import type { Reach } from "./project.ts";
@@ -41,8 +42,12 @@ export class NodeForms {
     return true;
   }
 
-  /** Whether a file is of a form for browsers that an isolate cannot run: its package is taken in Node's from now on. */
-  async replaces(real: string): Promise<boolean> {
+  /**
+   * Whether the file that an import leads to is of a form for browsers that an isolate cannot run: its package is taken
+   * in Node's from now on. Of paths, only one that the `browser` field leads elsewhere can be.
+   */
+  async replaces(real: string, specifier: string, folder: string): Promise<boolean> {
+    if (namesPath(specifier) && isAt(real, path.resolve(folder, specifier))) return false;
     if (this.#packages.has(packageFolder(real))) return true;
     const isForDocuments = await isForBrowsers(real, await this.#manifests.of(real));
     if (isForDocuments) this.#packages.add(packageFolder(real));

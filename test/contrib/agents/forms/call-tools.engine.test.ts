@@ -84,6 +84,12 @@ describe("a message that calls nothing", () => {
   );
 });
 
+test.each(["openai", "toString"])("a form that is not there names those that are: %s", async (form) => {
+  await expect(callTools(engine, form as "anthropic", {})).rejects.toThrow(
+    new TypeError(`callTools knows no form "${form}"; give one of openai-chat, openai-responses, anthropic, gemini`),
+  );
+});
+
 test("a call for a tenant is that tenant's", async () => {
   const tenants: string[] = [];
   engine.on("tool:pre", ({ tenant }) => tenants.push(tenant));

@@ -38,7 +38,8 @@ describe("what a module exports", () => {
       export const settings = { a: 1, b: 2 }; export function main() {}`;
     expect(await refused(text)).toBe(
       'tool "odd" must export default a function (input, context) => output, or tools of a library; it exports Money (a class), ' +
-        "answer (number), main (a function), rows (a list of 2), settings (an object with a, b)",
+        "answer (number), main (a function), rows (a list of 2), settings (an object with a, b). Is it a helper of tools? " +
+        "Begin the name of its file with _ or move it to a subfolder",
     );
   });
 

@@ -259,6 +259,35 @@ describe("what a bundle is", () => {
     expect(evaluate(await fromFiles(files, "tool.js")).default()).toBe("a document");
   });
 
+  test.each(["./parser", "./parser.js"])(
+    "a module that parses documents in browsers is taken in its other form, imported by %s",
+    async (name) => {
+      const files = {
+        "tool.js": `import { parse } from "p"; export default () => parse();`,
+        "node_modules/p/package.json": `{ "type": "module", "main": "./index.js", "browser": { "${name}": "./parser.browser.js" } }`,
+        "node_modules/p/index.js": `export { parse } from "${name}";`,
+        "node_modules/p/parser.browser.js": "export const parse = () => new DOMParser();",
+        "node_modules/p/parser.js": "export const parse = () => 'parsed';",
+      };
+      expect(evaluate(await fromFiles(files, "tool.js")).default()).toBe("parsed");
+    },
+  );
+
+  test("a package that asks whether it is in a worker, as axios does, is told so", async () => {
+    const files = {
+      "tool.js": `import p from "p"; export default () => p;`,
+      "node_modules/p/index.js": `module.exports = (() => {
+        return (
+          typeof WorkerGlobalScope !== 'undefined' &&
+          // eslint-disable-next-line no-undef
+          self instanceof WorkerGlobalScope &&
+          typeof self.importScripts === 'function'
+        );
+      })();`,
+    };
+    expect(evaluate(await fromFiles(files, "tool.js")).default()).toBe(true);
+  });
+
   test("no tsconfig.json around the tool changes it", async () => {
     const bundle = await fromFiles(
       {

@@ -406,6 +406,16 @@ describe("import.meta", () => {
     });
   });
 
+  test("says within a try too where its module stands, and brings the files", async () => {
+    const text = `export default () => { try { return [new URL("./a.txt", import.meta.url).href, ${FILES}]; } catch {} };`;
+    const folder = await meta(text, { "tools/é/a.txt": "a" });
+    const file = "/tool/tools/é/a.txt";
+    expect(valueOf(await bundled(folder, "tools/é/tool.ts"))).toEqual([
+      new URL(`file://${file}`).href,
+      { [file]: "a" },
+    ]);
+  });
+
   test("brings no file from outside the project, hidden, or that is not there", async () => {
     const folder = await meta(
       `export default () => [new URL("/etc/hostname", import.meta.url), new URL("file:///etc/hostname", import.meta.url),
