@@ -318,6 +318,27 @@ describe("a body", () => {
       expect(at(file, "required")).toEqual(["base64"]);
   });
 
+  it.each([
+    ["an optional file", { anyOf: [{ $ref: "#/components/schemas/Bin" }, { type: "null" }] }, { base64: "/wD/" }],
+    ["no optional file", { type: "string", format: "binary", nullable: true }, null],
+    [
+      "an optional list of files",
+      { anyOf: [{ type: "array", items: { format: "binary" } }, { type: "null" }] },
+      [{ base64: "" }],
+    ],
+    ["a file by reference", { $ref: "#/components/schemas/Bin" }, { base64: "/wD/" }],
+    ["files by reference", { type: "array", items: { $ref: "#/components/schemas/Bin" } }, [{ base64: "/wD/" }]],
+  ])("of multipart/form-data takes %s of a form in parts", (_what, member, value) => {
+    const form = { type: "object", properties: { self: { $ref: "#/components/schemas/Self" }, member } };
+    const self = { anyOf: [{ type: "string" }, { items: { $ref: "#/components/schemas/Self" } }] };
+    const schemas = { Bin: { type: "string", format: "binary" }, Form: form, Self: self };
+    const schema = { allOf: [{ $ref: "#/components/schemas/Form" }] };
+    const operation = { requestBody: { content: { "multipart/form-data": { schema } } } };
+    const { inputSchema } = toolOf(operation, "/things", "post", { components: { schemas } });
+    expect(violations(inputSchema, { body: { self: ["a"], member: value } })).toEqual([]);
+    expect(violations(inputSchema, { body: { self: ["a"], member: "ÿ" } })).not.toEqual([]);
+  });
+
   it("has the styles of its form", () => {
     const encoding = { tags: { style: "form", explode: false }, meta: { contentType: "application/json" } };
     const content = { "application/x-www-form-urlencoded": { schema: { type: "object" }, encoding } };
