@@ -38,7 +38,8 @@ export function readBody(
   const type = mediaTypeOf(content, ["json", "form", "multipart", "text", "bytes"], "takes");
   if (type === null) return null;
   const { schema = type.kind === "text" ? { type: "string" } : true, encoding } = type.content;
-  const fields = type.kind === "form" && isObject(encoding) ? fieldsOf(encoding) : [];
+  const isForm = type.kind === "form" || type.kind === "multipart";
+  const fields = isForm && isObject(encoding) ? fieldsOf(encoding) : [];
   return {
     body: { property: BODY, mediaType: type.name, encoding: type.kind, fields },
     argument: {
