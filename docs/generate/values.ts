@@ -15,7 +15,12 @@ const [MANY, MANY_LATER] = ["(function* () { yield 1; })()", "(async function* (
 
 /** The rows of the page. A test runs each of them, as a tool's output and within one. */
 export const VALUES: readonly ValueRow[] = [
-  { what: "an integer of any length", javascript: "2n ** 64n", python: "2 ** 64", becomes: "18446744073709551616" },
+  {
+    what: "an integer of up to 4,096 digits",
+    javascript: "2n ** 64n",
+    python: "2 ** 64",
+    becomes: "18446744073709551616",
+  },
   { what: "nothing", javascript: "null", python: "None", becomes: "null" },
   { what: "a map with texts as keys", javascript: 'new Map([["a", 1]])', python: '{"a": 1}', becomes: '{"a":1}' },
   { what: "a set", javascript: "new Set([1, 2])", python: "{1, 2}", becomes: "[1,2]" },
