@@ -204,8 +204,9 @@ def execute(input):
     "is an error of the tool's own with %s, also after it has waited, and the next call works",
     async (line, type, message) => {
       const atOnce = await bench.once(body(line));
+      const inTask = await bench.once(body(line, "async def execute(input):"));
       const later = await bench.once(body(`await asyncio.sleep(0.001)\n${line}`, "async def execute(input):"));
-      for (const { error, metadata } of [atOnce, later]) {
+      for (const { error, metadata } of [atOnce, inTask, later]) {
         expect(error).toMatchObject({ code: "tool_error", type, message });
         expect(metadata.logs).toEqual([]);
       }
