@@ -228,6 +228,29 @@ return time.time() - before > 0.03`,
   });
 });
 
+test("what waits with a timeout for a lock takes no processor time", { timeout: PYTHON_MS }, async () => {
+  const source = `
+import concurrent.futures, queue, threading
+def execute(input):
+    lock, condition, found = threading.Lock(), threading.Condition(), []
+    for all in (queue.Queue(), queue.SimpleQueue()):
+        try:
+            all.get(timeout=0.02)
+        except queue.Empty:
+            found.append("empty")
+    with lock, condition:
+        found += [lock.acquire(timeout=0.02), condition.wait(0.02), threading.Event().wait(0.02)]
+    try:
+        concurrent.futures.Future().result(0.02)
+    except TimeoutError:
+        found.append("late")
+    return [*found, lock.acquire(timeout=0.02), lock.acquire(False), lock.locked()]
+`;
+  const { output, error } = await bench.once(source, {}, { limits: { cpuMs: 5_000 } });
+  const expected = ["empty", "empty", false, false, false, "late", true, false, true];
+  expect([error, output]).toEqual([null, expected]);
+});
+
 describe.skipIf(!hasJail)("commands, where the operator allows them", { timeout: PYTHON_MS }, () => {
   test("run as subprocess has them", async () => {
     const source = body(`
