@@ -24,7 +24,12 @@ export const VALUES: readonly ValueRow[] = [
   { what: "nothing", javascript: "null", python: "None", becomes: "null" },
   { what: "a map with texts as keys", javascript: 'new Map([["a", 1]])', python: '{"a": 1}', becomes: '{"a":1}' },
   { what: "a set", javascript: "new Set([1, 2])", python: "{1, 2}", becomes: "[1,2]" },
-  { what: "bytes", javascript: "new Uint8Array([0, 255])", python: 'b"\\x00\\xff"', becomes: '{"base64":"AP8="}' },
+  {
+    what: "bytes, also in a `Buffer`",
+    javascript: "new Uint8Array([0, 255])",
+    python: 'b"\\x00\\xff"',
+    becomes: '{"base64":"AP8="}',
+  },
   {
     what: "a buffer",
     javascript: "new Uint8Array([97]).buffer",
