@@ -64,6 +64,12 @@ describe("what a tool returns", () => {
       ["red", { name: "ValueError", message: "no" }],
     ],
     ["whole numbers of any length", "value = [2 ** 64, -(10 ** 60)]", [`${2n ** 64n}`, `-${10n ** 60n}`]],
+    [
+      "whole floats as numbers, beside integers",
+      "value = [1e16, -float(2**53), {'f': float(2**63)}, 1e20, 1e21, 5.0, 2**64, '1e+16']",
+      [1e16, -(2 ** 53), { f: 2 ** 63 }, 1e20, 1e21, 5, `${2n ** 64n}`, "1e+16"],
+    ],
+    ["a whole float alone", "value = 1e17", 1e17],
     ["nothing", "value = None", null],
   ])("may be %s", async (_what, code, expected) => {
     const { output, error } = await give(code);
