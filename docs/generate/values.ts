@@ -15,11 +15,21 @@ const [MANY, MANY_LATER] = ["(function* () { yield 1; })()", "(async function* (
 
 /** The rows of the page. A test runs each of them, as a tool's output and within one. */
 export const VALUES: readonly ValueRow[] = [
-  { what: "an integer of any length", javascript: "2n ** 64n", python: "2 ** 64", becomes: "18446744073709551616" },
+  {
+    what: "an integer of up to 4,096 digits",
+    javascript: "2n ** 64n",
+    python: "2 ** 64",
+    becomes: "18446744073709551616",
+  },
   { what: "nothing", javascript: "null", python: "None", becomes: "null" },
   { what: "a map with texts as keys", javascript: 'new Map([["a", 1]])', python: '{"a": 1}', becomes: '{"a":1}' },
   { what: "a set", javascript: "new Set([1, 2])", python: "{1, 2}", becomes: "[1,2]" },
-  { what: "bytes", javascript: "new Uint8Array([0, 255])", python: 'b"\\x00\\xff"', becomes: '{"base64":"AP8="}' },
+  {
+    what: "bytes, also in a `Buffer`",
+    javascript: "new Uint8Array([0, 255])",
+    python: 'b"\\x00\\xff"',
+    becomes: '{"base64":"AP8="}',
+  },
   {
     what: "a buffer",
     javascript: "new Uint8Array([97]).buffer",
@@ -144,7 +154,7 @@ export function valuesPage(): string {
   ]);
   return page("Values", [
     "What becomes of a value that a tool returns, passes to a capability, or that a program returns. An error names the JSON pointer of the value, says what it is, and what to return instead.",
-    "An integer beyond 2^53 − 1 keeps its digits wherever JSON is written. Inside an isolate it is a `bigint`, in Python an `int`, and for the embedder (`result.output`, events, handlers of capabilities) a string of its digits. As an argument a `bigint`, a number and, where the schema says `integer` or `number`, a string of the digits are all taken. In a listed schema, the values of `enum`, `const`, `default` and `examples` keep their digits too: such an integer is an object that `JSON.stringify` writes as digits, and that `structuredClone` does not copy. The bounds, such as `maximum`, are the nearest numbers, which other validators take; calls are checked against the exact ones.",
+    "An integer beyond 2^53 − 1 keeps its digits wherever JSON is written. Inside an isolate it is a `bigint`, in Python an `int`, and for the embedder (`result.output`, events, handlers of capabilities) a string of its digits. As an argument a `bigint`, a number and, where the schema says `integer` or `number`, a string of the digits are all taken. A JavaScript number from 2^53 to below 1e21 is written with its digits, and so is such an integer; a `float` of Python stays a number. In a listed schema, the values of `enum`, `const`, `default` and `examples` keep their digits too: such an integer is an object that `JSON.stringify` writes as digits, and that `structuredClone` does not copy. The bounds, such as `maximum`, are the nearest numbers, which other validators take; calls are checked against the exact ones.",
     "Promises in the result of a program are awaited, all at once.",
     table(["value", "JavaScript", "Python", "becomes"], rows),
   ]);

@@ -39,6 +39,23 @@ describe.each(["instance", "context"])("in a realm of the kind %s", (isolation) 
   });
 });
 
+test("a Buffer is bytes, and what a tool makes of one itself stays as it is", async () => {
+  await engine.register({
+    name: "buffers",
+    description: "Gives buffers.",
+    source: `import { createHash } from "node:crypto";
+      export default ({ code }) => (0, eval)("(({ Buffer, createHash }) => (" + code + "))")({ Buffer, createHash });`,
+  });
+  const give = async (code: string) => outputText(await engine.execute({ name: "buffers", arguments: { code } }));
+  const bytes = '{"base64":"AP8="}';
+  expect(await give("Buffer.from([0, 255])")).toBe(bytes);
+  expect(await give("[{ a: Buffer.from([0, 255]) }, 'x'.repeat(300)]")).toContain(`[{"a":${bytes}},`);
+  expect(await give('createHash("md5").digest().subarray(0, 2)')).toBe('{"base64":"1B0="}');
+  const written = '{"type":"Buffer","data":[0,255]}';
+  expect(await give("JSON.parse(JSON.stringify(Buffer.from([0, 255])))")).toBe(written);
+  expect(await give("Object.assign(Buffer.from([0]), { toJSON: () => ({ own: 1 }) })")).toBe('{"own":1}');
+});
+
 test("what cannot be JSON is no argument of a capability either", async () => {
   await engine.register({
     name: "asks",

@@ -204,8 +204,9 @@ def execute(input):
     "is an error of the tool's own with %s, also after it has waited, and the next call works",
     async (line, type, message) => {
       const atOnce = await bench.once(body(line));
+      const inTask = await bench.once(body(line, "async def execute(input):"));
       const later = await bench.once(body(`await asyncio.sleep(0.001)\n${line}`, "async def execute(input):"));
-      for (const { error, metadata } of [atOnce, later]) {
+      for (const { error, metadata } of [atOnce, inTask, later]) {
         expect(error).toMatchObject({ code: "tool_error", type, message });
         expect(metadata.logs).toEqual([]);
       }
@@ -225,6 +226,29 @@ return time.time() - before > 0.03`,
     );
     expect((await bench.once(source)).output).toBe(true);
   });
+});
+
+test("what waits with a timeout for a lock takes no processor time", { timeout: PYTHON_MS }, async () => {
+  const source = `
+import concurrent.futures, queue, threading
+def execute(input):
+    lock, condition, found = threading.Lock(), threading.Condition(), []
+    for all in (queue.Queue(), queue.SimpleQueue()):
+        try:
+            all.get(timeout=0.02)
+        except queue.Empty:
+            found.append("empty")
+    with lock, condition:
+        found += [lock.acquire(timeout=0.02), condition.wait(0.02), threading.Event().wait(0.02)]
+    try:
+        concurrent.futures.Future().result(0.02)
+    except TimeoutError:
+        found.append("late")
+    return [*found, lock.acquire(timeout=0.02), lock.acquire(False), lock.locked()]
+`;
+  const { output, error } = await bench.once(source, {}, { limits: { cpuMs: 5_000 } });
+  const expected = ["empty", "empty", false, false, false, "late", true, false, true];
+  expect([error, output]).toEqual([null, expected]);
 });
 
 describe.skipIf(!hasJail)("commands, where the operator allows them", { timeout: PYTHON_MS }, () => {

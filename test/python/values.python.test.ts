@@ -64,6 +64,12 @@ describe("what a tool returns", () => {
       ["red", { name: "ValueError", message: "no" }],
     ],
     ["whole numbers of any length", "value = [2 ** 64, -(10 ** 60)]", [`${2n ** 64n}`, `-${10n ** 60n}`]],
+    [
+      "whole floats as numbers, beside integers",
+      "value = [1e16, -float(2**53), {'f': float(2**63)}, 1e20, 1e21, 5.0, 2**64, '1e+16']",
+      [1e16, -(2 ** 53), { f: 2 ** 63 }, 1e20, 1e21, 5, `${2n ** 64n}`, "1e+16"],
+    ],
+    ["a whole float alone", "value = 1e17", 1e17],
     ["nothing", "value = None", null],
   ])("may be %s", async (_what, code, expected) => {
     const { output, error } = await give(code);
@@ -73,8 +79,7 @@ describe("what a tool returns", () => {
   test.each([
     ["not a number", "value = {'mean': float('nan')}", "/mean is nan, which JSON does not have"],
     ["endless", "value = [float('-inf')]", "/0 is -inf"],
-    ["a whole number of more than 4,096 digits", "value = [10 ** 4200]", "4201 digits: return it as a text"],
-    ["a whole number of more digits than Python writes", "value = {'a/b': 10 ** 5000}", "/a~1b is a whole number"],
+    ["a whole number of more than 4,096 digits", "value = [10 ** 4200]", "/0 is an integer of more than 4096 digits"],
     ["in itself", "value = []; value.append(value)", "/0 is in itself"],
     ["a generator", "value = (n for n in [])", "it is an iterator: return list(values)"],
     [
@@ -96,6 +101,13 @@ describe("what a tool returns", () => {
   ])("is invalid_output where it is %s", async (_what, code, words) => {
     const { error } = await give(code);
     expect([error?.code, error?.message]).toEqual(["invalid_output", expect.stringContaining(words)]);
+  });
+
+  test("is told as an integer that is too long where Python itself writes no such one", async () => {
+    const { error } = await give("value = {'a/b': 10 ** 5000}");
+    expect(error?.message).toBe(
+      "the tool returned a value that JSON cannot hold: /a~1b is an integer of more than 4096 digits: return it as a text",
+    );
   });
 
   test.each([

@@ -97,7 +97,10 @@ export interface ConnectorSource extends AsyncDisposable {
   readonly call: ((request: SessionRequest, signal: AbortSignal) => Promise<string>) | null;
   /** Reaches its server now, if it waits to try again; `null` for a document. */
   readonly hasten: (() => void) | null;
-  /** Rejects with an error that names the connector. `listMs`: time for the list of a session. */
+  /**
+   * Rejects with an error that names the connector, `capability_failed` where the server of a document is down. `listMs`:
+   * time for the list of a session.
+   */
   read(listMs?: number): Promise<ReadConnector>;
 }
 

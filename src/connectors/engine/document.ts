@@ -2,15 +2,24 @@ import { hash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import { GloveboxError } from "../../kernel/base/errors.ts";
-import { Connections, type FetchOptions } from "../../kernel/broker/capabilities/fetch/connections.ts";
+import {
+  Connections,
+  type FetchOptions,
+  PrivateAddressError,
+} from "../../kernel/broker/capabilities/fetch/connections.ts";
 import type { DocumentPlace } from "../tool/options.ts";
 import { DOCUMENT_MAX } from "../tool/read-connector.ts";
+import { shortText } from "../tool/remote-tool.ts";
 
 const FETCH_MS = 20_000;
 const ACCEPT = "application/json, application/yaml, application/vnd.oai.openapi, */*";
-const OK = 200;
+const STATUS = { ok: 200, redirect: 300, wrong: 400, busy: 429, failed: 500 } as const;
+const SHOWN_MAX = 200;
 
-/** The text of a connector's document. Rejects with a `GloveboxError`, `load_error`, that names the connector. */
+/**
+ * The text of a connector's document. Rejects with a `GloveboxError` that names the connector: `capability_failed` where its
+ * server is down, which may end, else `load_error`.
+ */
 export async function readDocument(name: string, place: DocumentPlace, options: FetchOptions): Promise<string> {
   const where = `connectors.${name}.openapi.${place.kind === "file" ? "document" : "url"}`;
   const bytes = place.kind === "file" ? await readWhole(where, place.path) : await fetchWhole(where, place, options);
@@ -41,21 +50,31 @@ async function fetchWhole(
   try {
     const { origin, pathname, search } = new URL(url);
     const agent = await connections.agent(isPrivate);
-    const { statusCode, body } = await agent.request({
+    const { statusCode, headers, body } = await agent.request({
       origin,
       path: pathname + search,
       method: "GET",
       headers: { accept: ACCEPT, "accept-encoding": "identity", "user-agent": "glovebox" },
       signal: AbortSignal.timeout(FETCH_MS),
     });
-    if (statusCode !== OK) throw refused(where, `was answered with HTTP ${statusCode}`);
-    return await readBody(where, body);
+    if (statusCode === STATUS.ok) return await readBody(where, body);
+    const isDown = statusCode === STATUS.busy || statusCode >= STATUS.failed;
+    const isRedirect = statusCode >= STATUS.redirect && statusCode < STATUS.wrong;
+    const more = isRedirect ? redirectOf(url, headers["location"]) : "";
+    throw (isDown ? down : refused)(where, `was answered with HTTP ${statusCode}${more}`);
   } catch (error) {
     if (error instanceof GloveboxError) throw error;
-    throw refused(where, `cannot be read: ${codeOf(error)}`);
+    throw (error instanceof PrivateAddressError ? refused : down)(where, `cannot be read: ${codeOf(error)}`);
   } finally {
     await connections.close();
   }
+}
+
+/** A redirect in words, without its query: that may be a secret. */
+function redirectOf(url: string, location: unknown): string {
+  const target = typeof location === "string" ? URL.parse(location, url) : null;
+  const to = target === null ? "" : ` to ${shortText(target.origin + target.pathname, SHOWN_MAX)}`;
+  return `, a redirect${to}, which is not followed; name the URL at which the document is`;
 }
 
 async function readBody(where: string, body: Readable): Promise<Buffer> {
@@ -76,6 +95,10 @@ function codeOf(error: unknown): string {
 
 function tooLarge(where: string): GloveboxError {
   return refused(where, `has more than ${DOCUMENT_MAX} bytes`);
+}
+
+function down(where: string, problem: string): GloveboxError {
+  return new GloveboxError("capability_failed", `${where} ${problem}`);
 }
 
 function refused(where: string, problem: string): GloveboxError {

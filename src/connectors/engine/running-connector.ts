@@ -92,13 +92,14 @@ export class RunningConnector implements AsyncDisposable {
     };
   }
 
-  /** Reads the tools, and registers none yet. Rejects where a document or an option is wrong; a server may be down. */
+  /** Reads the tools, and registers none yet. Rejects where a document or an option is wrong; its server may be down. */
   async prepare(): Promise<void> {
     try {
       this.#prepared = await this.#readTools();
     } catch (error) {
-      const isMissing = error instanceof GloveboxError && error.code === "missing_package";
-      if (this.source.call === null || isMissing) throw error;
+      const code = error instanceof GloveboxError ? error.code : null;
+      const isDown = this.source.call === null ? code === "capability_failed" : code !== "missing_package";
+      if (!isDown) throw error;
       this.#problem = messageOf(error);
     }
   }

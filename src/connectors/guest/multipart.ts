@@ -1,7 +1,7 @@
 import { decodeForgivingly, encodeBase64 } from "../../kernel/guest/web/base64-bytes.ts";
 import { bytesFromString, stringFromUnits } from "../../kernel/guest/web/bytes.ts";
 import { encodeUtf8 } from "../../kernel/guest/web/utf8.ts";
-import type { BinaryBody } from "../../kernel/guest/host.ts";
+import type { BinaryBody, OpenApiForm } from "../../kernel/guest/host.ts";
 import { ArgumentError, isObject, textOf } from "./parameters.ts";
 
 /** A file among the arguments. */
@@ -12,6 +12,12 @@ interface FileArgument extends BinaryBody {
 
 const BYTES = "application/octet-stream";
 const MEDIA_TYPE = /^[\w!#$&^.+*-]+\/[\w!#$&^.+*-]+(?:\s*;\s*[\w.+-]+=[\w.+"/:-]+)*$/;
+/** Between the items of a list that is one text. */
+const DELIMITERS: ReadonlyMap<OpenApiForm["style"], string> = new Map([
+  ["form", ","],
+  ["spaceDelimited", " "],
+  ["pipeDelimited", "|"],
+]);
 /** Characters that would end a name in its quotes, as browsers write them. */
 const ESCAPES: ReadonlyMap<string, string> = new Map([
   ['"', "%22"],
@@ -42,19 +48,34 @@ function mediaTypeOf({ mediaType }: FileArgument): string {
 /** One part, with its head; bytes as characters. */
 type Part = readonly [head: string, content: string];
 
-/** The members of an object as `multipart/form-data` (RFC 7578): one part for each, and for each item of a list. */
-export function multipartBody(value: Readonly<Record<string, unknown>>): {
-  readonly body: BinaryBody;
-  readonly mediaType: string;
-} {
+/**
+ * The members of an object as `multipart/form-data` (RFC 7578): one part for each, and for each item of a list whose field
+ * does not say that they are one text.
+ */
+export function multipartBody(
+  value: Readonly<Record<string, unknown>>,
+  fields: readonly OpenApiForm[],
+): { readonly body: BinaryBody; readonly mediaType: string } {
   const parts = Object.entries(value).flatMap(([name, member]) => {
-    const all: readonly unknown[] = Array.isArray(member) ? member : [member];
+    const form = fields.find((one) => one.name === name);
+    const all: readonly unknown[] = Array.isArray(member) ? partsOf(form, member) : [member];
     return all.flatMap((one): readonly Part[] => (one === null || one === undefined ? [] : [partOf(name, one)]));
   });
   const boundary = boundaryOf(parts);
   const text = parts.map(([head, content]) => `--${boundary}\r\n${head}\r\n\r\n${content}\r\n`).join("");
   const bytes = bytesFromString(`${text}--${boundary}--\r\n`) ?? new Uint8Array();
   return { body: { base64: encodeBase64(bytes) }, mediaType: `multipart/form-data; boundary=${boundary}` };
+}
+
+function partsOf(form: OpenApiForm | undefined, list: readonly unknown[]): readonly unknown[] {
+  const delimiter = form === undefined || form.isExploded ? undefined : DELIMITERS.get(form.style);
+  if (delimiter === undefined || list.length === 0 || list.some(isFile)) return list;
+  return [
+    list
+      .filter((item) => item !== null)
+      .map(textOf)
+      .join(delimiter),
+  ];
 }
 
 function partOf(name: string, value: unknown): Part {

@@ -100,7 +100,7 @@ function bodyOf(body: OpenApiBody | null, args: Arguments): SentBody {
   if (encoding === "json") return { body: JSON.stringify(value), mediaType };
   if (encoding === "text") return { body: textOf(value), mediaType };
   if (!isObject(value)) throw new ArgumentError(`${property} must be an object: it is sent as a form`);
-  if (encoding === "multipart") return multipartBody(value);
+  if (encoding === "multipart") return multipartBody(value, body.fields);
   const entries = Object.entries(value)
     .filter(([, one]) => one !== null)
     .flatMap(([name, one]) => queryEntries(fieldOf(body, name, one), one));

@@ -127,11 +127,15 @@ function mayHaveLost(text: string): boolean {
 
 /** Longest text that is searched here: a call of a built-in function takes as long as a hundred characters. */
 const SHORT = 256;
-const [BRACE, QUOTE, END_BRACE, ZERO, N, U, L] = [123, 34, 125, 48, 110, 117, 108];
+const [BRACE, QUOTE, END_BRACE, ZERO, N, T, U, L] = [123, 34, 125, 48, 110, 116, 117, 108];
 
-/** Whether a text has `null`, `{}` or `{"0`, by which `JSON.stringify` writes what it cannot hold. */
+/** How the `toJSON` of Node's buffers begins. */
+const BUFFER = '{"type":"Buffer"';
+
+/** Whether a text has `null`, `{}`, `{"0` or a buffer, by which `JSON.stringify` writes what it cannot hold. */
 function hasSign(text: string): boolean {
-  if (text.length > SHORT) return text.includes("null") || text.includes("{}") || text.includes('{"0');
+  if (text.length > SHORT)
+    return text.includes("null") || text.includes("{}") || text.includes('{"0') || text.includes(BUFFER);
   // Each of them has one of these four characters at an odd place.
   for (let at = 1; at < text.length; at += 2) {
     const code = text.charCodeAt(at);
@@ -141,11 +145,13 @@ function hasSign(text: string): boolean {
   return false;
 }
 
-/** Whether `{}` or `{"0` is at a place. */
+/** Whether `{}`, `{"0` or a buffer is at a place. */
 function isSign(text: string, at: number): boolean {
   if (text.charCodeAt(at) !== BRACE) return false;
   const code = text.charCodeAt(at + 1);
-  return code === END_BRACE || (code === QUOTE && text.charCodeAt(at + 2) === ZERO);
+  if (code !== QUOTE) return code === END_BRACE;
+  const first = text.charCodeAt(at + 2);
+  return first === ZERO || (first === T && text.startsWith(BUFFER, at));
 }
 
 /** Whether one of the last two characters of `null` is at a place. What follows it is no letter. */
@@ -207,9 +213,10 @@ class Conversion {
       const written: unknown = apply(toJSON, value, [key]);
       if (written === null && tagOf(value) === "Date")
         throw refusal(place, "an invalid date: return a valid one, or null");
-      return typeof written === "object" && written !== null
-        ? this.#membersOf(written, place)
-        : this.convert(written, place);
+      if (typeof written !== "object" || written === null) return this.convert(written, place);
+      // A buffer is bytes like all others; one with a `toJSON` of the tool's own is what that says.
+      const bytes = get(written, "type") === "Buffer" ? bytesOf(value) : undefined;
+      return bytes === undefined ? this.#membersOf(written, place) : { base64: encodeBase64(bytes) };
     }
     if (isArray(value)) return this.#itemsOf(value, place);
     if (value instanceof RealError) return { name: textIn(value, "name"), message: textIn(value, "message") };

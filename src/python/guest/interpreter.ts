@@ -1,5 +1,5 @@
-import { parseWithBigInts } from "../../kernel/base/exact-json.ts";
 import { EMIT_MEMORY, type EngineCall, type EngineWorld, type Factory } from "../../kernel/guest/host.ts";
+import { parseWithFloats } from "./floats.ts";
 import { type ContextPlace, type Described, moduleOf, type Target } from "./module.ts";
 import type { Pyodide, PyFunction } from "./pyodide.ts";
 
@@ -154,7 +154,7 @@ export class Interpreter {
     try {
       const text = JSON.stringify([instance, target, args, context]);
       this.#runner.invoke.callPromising(run, text).then(resolve, reject);
-      answer = parseWithBigInts(String(await promise)) as Answer;
+      answer = parseWithFloats(String(await promise)) as Answer;
     } catch (error) {
       if (this.#culprit === run) throw error;
       // Python's own modules were changed, possibly by another call.
@@ -247,7 +247,7 @@ export class Interpreter {
         this.#answer(call(), new Promise((resolve) => call().timers.set(() => resolve(null), ms, [], false))),
       next_request: () => call().nextRequest(),
       ask: (capability: string, method: string, args: string, waitMs: number | null) =>
-        this.#answer(call(), call().ask(capability, method, parseWithBigInts(args)), waitMs),
+        this.#answer(call(), call().ask(capability, method, parseWithFloats(args)), waitMs),
     });
   }
 

@@ -201,7 +201,38 @@ describe("a document by URL", () => {
 
   test("that cannot be read, or is too large, is refused with the reason", async () => {
     await expect(openWith(() => " ".repeat(9 * 1024 * 1024))).rejects.toThrow("has more than 8388608 bytes");
-    const gone = { far: { openapi: { url: "http://127.0.0.1:1/a.json" } } };
-    await expect(createEngine({ connectors: gone })).rejects.toThrow("openapi.url cannot be read: ECONNREFUSED");
   });
+
+  test.each([
+    [404, {}, "connectors.far.openapi.url was answered with HTTP 404"],
+    [302, { location: "/new.json?key=hidden" }, "HTTP 302, a redirect to ORIGIN/new.json, which is not followed"],
+    [301, {}, "was answered with HTTP 301, a redirect, which is not followed"],
+  ])("that is answered with %i and %j keeps the engine from starting", async (status, headers, message) => {
+    await using remote = await serveApi((_request, response) => response.writeHead(status, headers).end());
+    const far = { openapi: { url: `${remote.origin}/api.json` } };
+    await expect(createEngine({ connectors: { far } })).rejects.toThrow(message.replace("ORIGIN", remote.origin));
+  });
+
+  test.each(["HTTP 503", "HTTP 429", "UND_ERR_SOCKET"])(
+    "whose server is down (%s) lets the engine start, and is read when it is up",
+    async (problem) => {
+      let isUp = false;
+      const status = /\d+/.exec(problem);
+      await using remote = await serveApi((_request, response) => {
+        if (isUp) response.end(text(api.origin));
+        else if (status === null) response.destroy();
+        else response.writeHead(Number(status[0])).end();
+      });
+      const far = { openapi: { url: `${remote.origin}/api.json` }, private: true };
+      const policy = { rules: [{ allow: { connector: ["far"] } }] };
+      await using opened = await createEngine({ workers: 1, executor: "threads", connectors: { far }, policy });
+      expect(opened.connectors()).toMatchObject([
+        { state: "down", problem: expect.stringContaining(problem) as string },
+      ]);
+      await expect(opened.refreshConnector("far")).rejects.toMatchObject({ code: "capability_failed" });
+      isUp = true;
+      await expect.poll(() => opened.connectors()[0]?.state, { timeout: 20_000 }).toBe("up");
+      expect((await opened.execute({ name: "far.bom", arguments: {} })).output).toEqual({ text: TEXT });
+    },
+  );
 });

@@ -3,11 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type ConnectorOptions, resolveConnectors } from "../../../src/connectors/tool/options.ts";
 import { ConfigError } from "../../../src/server/config/config-error.ts";
 import { type Override, readConfiguration } from "../../../src/server/config/configuration.ts";
+import { CONNECTOR } from "../../../src/server/config/connector-schema.ts";
 import { effectiveValues } from "../../../src/server/config/effective.ts";
 import { HIDDEN_VARIABLES, readEnvironment } from "../../../src/server/config/environment.ts";
 import { nearest, SETTINGS } from "../../../src/server/config/names.ts";
+import type { Part } from "../../../src/server/config/schema-parts.ts";
 import { DEFAULT_LIMITS } from "../../../src/kernel/base/limits.ts";
 
 let folder: string;
@@ -30,10 +33,41 @@ async function problemOf(text: string, overrides: readonly Override[] = [], name
   return (refused as ConfigError).message;
 }
 
+function messageOf(act: () => unknown): string {
+  try {
+    return String(act());
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
 const flag = (path: readonly string[], value: unknown): Override => ({
   path,
   value,
   source: { kind: "flag", name: `--${path.join("-")}` },
+});
+
+describe("a connector of a configuration", () => {
+  const mcp = { url: "https://a.example" };
+  const openapi = { document: "a.yaml" };
+  const auth = (kind: string) => ({ openapi, auth: { [kind]: { odd: 1 } } });
+  const kinds = Object.keys(CONNECTOR.properties?.["auth"]?.properties ?? {});
+  const cases: readonly { readonly path: readonly string[]; readonly options: object }[] = [
+    { path: ["mcp"], options: { mcp: { ...mcp, odd: 1 } } },
+    { path: ["mcp"], options: { mcp: { command: "a", odd: 1 } } },
+    { path: ["openapi"], options: { openapi: { ...openapi, odd: 1 } } },
+    { path: [], options: { mcp, odd: 1 } },
+    { path: [], options: { openapi, odd: 1 } },
+    ...kinds.map((kind) => ({ path: ["auth", kind], options: auth(kind) })),
+  ];
+
+  test.each(cases)("has each option that the engine takes: $path of $options", ({ path, options }) => {
+    const part = path.reduce<Part>((above, name) => above.properties?.[name] ?? {}, CONNECTOR);
+    const refused = () => resolveConnectors({ a: options as ConnectorOptions });
+    expect(refused).toThrow(/odd is not an option/);
+    const names = messageOf(refused).split(" are ").at(-1)?.split(", ") ?? [];
+    expect(names.filter((name) => part.properties?.[name] === undefined)).toEqual([]);
+  });
 });
 
 describe("a configuration", () => {

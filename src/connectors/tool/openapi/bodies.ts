@@ -8,6 +8,10 @@ import type { Argument } from "./parameters.ts";
 const BODY = "body";
 const FIELDS_MAX = 200;
 const DESCRIPTION_MAX = 200;
+/** Choices in choices, below which no file is looked for. */
+const DEPTH_MAX = 8;
+const FORM_PARTS = ["allOf", "anyOf", "oneOf"];
+const MEMBER_PARTS = [...FORM_PARTS, "items"];
 const NO_BODY = new Set(["GET", "HEAD"]);
 const STYLES = ["form", "spaceDelimited", "pipeDelimited", "deepObject"] as const satisfies OpenApiForm["style"][];
 
@@ -34,7 +38,8 @@ export function readBody(
   const type = mediaTypeOf(content, ["json", "form", "multipart", "text", "bytes"], "takes");
   if (type === null) return null;
   const { schema = type.kind === "text" ? { type: "string" } : true, encoding } = type.content;
-  const fields = type.kind === "form" && isObject(encoding) ? fieldsOf(encoding) : [];
+  const isForm = type.kind === "form" || type.kind === "multipart";
+  const fields = isForm && isObject(encoding) ? fieldsOf(encoding) : [];
   return {
     body: { property: BODY, mediaType: type.name, encoding: type.kind, fields },
     argument: {
@@ -75,23 +80,58 @@ function argumentSchema(document: OpenApiDocument, kind: Kind, schema: unknown, 
   return kind === "multipart" ? withFiles(document, schema, file) : schema;
 }
 
-/** The members of a form, in which texts that stand for bytes are files. */
-function withFiles(document: OpenApiDocument, schema: unknown, file: FileSchema): unknown {
-  if (!isObject(schema)) return schema;
-  const form = document.follow(schema);
+/** A form whose members that stand for bytes are files; the same schema where none is. */
+function withFiles(document: OpenApiDocument, schema: unknown, file: FileSchema, depth = 0): unknown {
+  const form = followed(document, schema);
+  if (form === null || depth > DEPTH_MAX) return schema;
   const { properties } = form;
-  if (!isObject(properties)) return schema;
-  const members = Object.entries(properties).map(([name, member]) => {
-    const list = isObject(member) && isObject(member["items"]) && isBytes(member["items"]);
-    return [name, isBytes(member) ? file : list ? { type: "array", items: file } : member] as const;
+  const members = isObject(properties) ? Object.entries(properties) : [];
+  const read = members.map(([name, member]) => [name, fileOr(document, member, file, 0)] as const);
+  const own = read.some(([, member], at) => member !== members[at]?.[1])
+    ? { properties: Object.fromEntries(read) }
+    : {};
+  const parts = { ...own, ...mapped(form, FORM_PARTS, (part) => withFiles(document, part, file, depth + 1)) };
+  return Object.keys(parts).length === 0 ? schema : { ...form, ...parts };
+}
+
+/** A member of a form: a file, a list of files or a choice with one; the same schema where it is none of these. */
+function fileOr(document: OpenApiDocument, schema: unknown, file: FileSchema, depth: number): unknown {
+  const member = followed(document, schema);
+  if (member === null || depth > DEPTH_MAX) return schema;
+  if (isBytes(member)) {
+    const isNullable = member["nullable"] === true || [member["type"]].flat().includes("null");
+    return isNullable ? { anyOf: [file, { type: "null" }] } : file;
+  }
+  const parts = mapped(member, MEMBER_PARTS, (part) => fileOr(document, part, file, depth + 1));
+  return Object.keys(parts).length === 0 ? schema : { ...member, ...parts };
+}
+
+/** What a schema refers to; `null` where that cannot be read, which is told where the schema is. */
+function followed(document: OpenApiDocument, schema: unknown): Json | null {
+  try {
+    return isObject(schema) ? document.follow(schema) : null;
+  } catch (error) {
+    if (error instanceof LeftOut) return null;
+    throw error;
+  }
+}
+
+/** Of these keywords, those whose schemas become others. */
+function mapped(schema: Json, keywords: readonly string[], change: (part: unknown) => unknown): Json {
+  const changed = keywords.flatMap((keyword) => {
+    const value = schema[keyword];
+    if (!Array.isArray(value)) {
+      const one = value === undefined ? value : change(value);
+      return one === value ? [] : [[keyword, one] as const];
+    }
+    const all = value.map(change);
+    return all.some((one, at) => one !== value[at]) ? [[keyword, all] as const] : [];
   });
-  return { ...form, properties: Object.fromEntries(members) };
+  return Object.fromEntries(changed);
 }
 
 /** OpenAPI 3.0 says so by its format, 3.1 by the media type of its content. */
-function isBytes(schema: unknown): boolean {
-  if (!isObject(schema)) return false;
-  const { format, contentMediaType, contentEncoding } = schema;
+function isBytes({ format, contentMediaType, contentEncoding }: Json): boolean {
   return format === "binary" || (typeof contentMediaType === "string" && contentEncoding === undefined);
 }
 

@@ -75,10 +75,17 @@ function operationOf(root: Json, operation: Json, shared: readonly unknown[]): J
 }
 
 function parameterOf(parameter: Json): Json {
-  const { collectionFormat, ...rest } = parameter;
+  const { collectionFormat = "csv", ...rest } = parameter;
   const isList = rest["type"] === "array";
-  const style = isList && rest["in"] === "query" ? (STYLES.get(collectionFormat ?? "csv") ?? {}) : {};
-  return { ...rest, ...style, schema: schemaOf(rest) };
+  // `multi` has no meaning in a path or a header: it stands for the default there.
+  const isPlain = rest["in"] !== "query" && (collectionFormat === "csv" || collectionFormat === "multi");
+  return { ...rest, ...(isList && !isPlain ? styleOf(parameter) : {}), schema: schemaOf(rest) };
+}
+
+/** How a list is sent. A collection that OpenAPI 3 does not know keeps its name, with which it is refused there. */
+function styleOf({ in: place, collectionFormat = "csv" }: Json): Json {
+  const isKnown = place === "query" || place === "formData";
+  return (isKnown ? STYLES.get(collectionFormat) : undefined) ?? { style: collectionFormat, explode: false };
 }
 
 function schemaOf(parameter: Json): Json {
@@ -100,10 +107,12 @@ function formOf(fields: readonly Json[], consumes: readonly unknown[]): Json | n
   const properties = Object.fromEntries(
     fields.map((one) => [String(one["name"]), { ...schemaOf(one), description: one["description"] }]),
   );
+  const lists = fields.filter((one) => one["type"] === "array");
+  const encoding = Object.fromEntries(lists.map((one) => [String(one["name"]), styleOf(one)]));
   const required = fields.filter((one) => one["required"] === true).map((one) => String(one["name"]));
   const schema = { type: "object", properties, ...(required.length === 0 ? {} : { required }) };
   const type = isMultipart ? "multipart/form-data" : "application/x-www-form-urlencoded";
-  return { required: required.length > 0, content: { [type]: { schema } } };
+  return { required: required.length > 0, content: { [type]: { schema, encoding } } };
 }
 
 function responseOf(response: Json, produces: readonly unknown[]): Json {

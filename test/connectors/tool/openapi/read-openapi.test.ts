@@ -2,6 +2,8 @@ import { describe, expect, it } from "vitest";
 import { stringify } from "yaml";
 import { isObject, type JsonSchema, memberOf } from "../../../../src/kernel/base/json.ts";
 import { compileSchema } from "../../../../src/kernel/base/schema/schema.ts";
+import { requestOf } from "../../../../src/connectors/guest/openapi.ts";
+import type { OpenApiOperation } from "../../../../src/kernel/guest/host.ts";
 import { type OpenApiOptions, readOpenApi } from "../../../../src/connectors/tool/openapi/read-openapi.ts";
 import type { RemoteTool } from "../../../../src/connectors/tool/remote-tool.ts";
 
@@ -318,6 +320,27 @@ describe("a body", () => {
       expect(at(file, "required")).toEqual(["base64"]);
   });
 
+  it.each([
+    ["an optional file", { anyOf: [{ $ref: "#/components/schemas/Bin" }, { type: "null" }] }, { base64: "/wD/" }],
+    ["no optional file", { type: "string", format: "binary", nullable: true }, null],
+    [
+      "an optional list of files",
+      { anyOf: [{ type: "array", items: { format: "binary" } }, { type: "null" }] },
+      [{ base64: "" }],
+    ],
+    ["a file by reference", { $ref: "#/components/schemas/Bin" }, { base64: "/wD/" }],
+    ["files by reference", { type: "array", items: { $ref: "#/components/schemas/Bin" } }, [{ base64: "/wD/" }]],
+  ])("of multipart/form-data takes %s of a form in parts", (_what, member, value) => {
+    const form = { type: "object", properties: { self: { $ref: "#/components/schemas/Self" }, member } };
+    const self = { anyOf: [{ type: "string" }, { items: { $ref: "#/components/schemas/Self" } }] };
+    const schemas = { Bin: { type: "string", format: "binary" }, Form: form, Self: self };
+    const schema = { allOf: [{ $ref: "#/components/schemas/Form" }] };
+    const operation = { requestBody: { content: { "multipart/form-data": { schema } } } };
+    const { inputSchema } = toolOf(operation, "/things", "post", { components: { schemas } });
+    expect(violations(inputSchema, { body: { self: ["a"], member: value } })).toEqual([]);
+    expect(violations(inputSchema, { body: { self: ["a"], member: "ÿ" } })).not.toEqual([]);
+  });
+
   it("has the styles of its form", () => {
     const encoding = { tags: { style: "form", explode: false }, meta: { contentType: "application/json" } };
     const content = { "application/x-www-form-urlencoded": { schema: { type: "object" }, encoding } };
@@ -593,6 +616,64 @@ describe("a document of Swagger 2.0", () => {
     expect(at(add?.inputSchema, "required")).toEqual(["body"]);
     expect(photo?.operation).toMatchObject({ body: { mediaType: "multipart/form-data", encoding: "multipart" } });
     expect(at(photo?.inputSchema, "properties", "body", "properties", "file", "required")).toEqual(["base64"]);
+  });
+});
+
+describe("a list of Swagger 2.0", () => {
+  const list = (place: string, collectionFormat?: string): Json => ({
+    name: "arr",
+    in: place,
+    type: "array",
+    items: { type: "string" },
+    collectionFormat,
+    ...(place === "path" ? { required: true } : {}),
+  });
+  const readList = (parameter: Json, consumes = "application/x-www-form-urlencoded") => {
+    const post = { operationId: "send", consumes: [consumes], parameters: [parameter], responses: {} };
+    const document = {
+      swagger: "2.0",
+      host: "a.example",
+      paths: { [parameter["in"] === "path" ? "/{arr}" : "/"]: { post } },
+    };
+    const { tools, findings } = readOpenApi(JSON.stringify(document), OPTIONS);
+    return { operation: tools[0]?.operation as OpenApiOperation | undefined, findings };
+  };
+
+  it.each([
+    [list("formData"), "x,y"],
+    [list("formData", "pipes"), "x%7Cy"],
+    [list("formData", "multi"), "x&arr=y"],
+    [list("query", "ssv"), "x%20y"],
+  ])("is sent as its collection says: %j", (parameter, sent) => {
+    const { operation, findings } = readList(parameter);
+    expect(findings).toEqual([]);
+    if (operation === undefined) throw new Error("no tool");
+    const { target, body } = requestOf(operation, { arr: ["x", "y"], body: { arr: ["x", "y"] } });
+    expect(parameter["in"] === "query" ? target : body).toBe(`${parameter["in"] === "query" ? "/?" : ""}arr=${sent}`);
+  });
+
+  it.each([
+    ["csv", ["x,y"]],
+    ["pipes", ["x|y"]],
+    ["multi", ["x", "y"]],
+  ])("in multipart/form-data is as many parts as its collection (%s) says", async (format, parts) => {
+    const { operation } = readList(list("formData", format), "multipart/form-data");
+    if (operation === undefined) throw new Error("no tool");
+    const { body, headers } = requestOf(operation, { body: { arr: ["x", "y"] } });
+    const bytes = Buffer.from(isObject(body) ? String(body["base64"]) : "", "base64");
+    const form = await new Response(bytes, { headers: headers.map(([name, value]) => [name, value]) }).formData();
+    expect(form.getAll("arr")).toEqual(parts);
+  });
+
+  it.each([
+    [list("query", "tsv"), "without the parameter arr: its style is tsv", true],
+    [list("header", "pipes"), "without the parameter arr: its style is pipes", true],
+    [list("path", "pipes"), "its style is pipes", false],
+    [list("formData", "tsv"), "its form has the style tsv", false],
+  ])("that cannot be sent is left out, with what it is: %j", (parameter, reason, isTool) => {
+    const { operation, findings } = readList(parameter);
+    expect(findings).toEqual([{ tool: "send", reason }]);
+    expect(operation !== undefined).toBe(isTool);
   });
 });
 

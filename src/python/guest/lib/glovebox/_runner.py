@@ -1,6 +1,7 @@
 """What the sandbox calls. Texts come in, and texts go out; nothing is raised."""
 
 import asyncio
+import contextlib
 import functools
 import inspect
 import json
@@ -153,7 +154,10 @@ def _waited(call, awaitable):
     if not inspect.iscoroutine(awaitable):
         awaitable = _awaited(awaitable)
     loop = asyncio.get_event_loop()
-    call.task = asyncio.Task(awaitable, loop=loop, eager_start=True)
+    call.task = asyncio.Task.__new__(asyncio.Task)
+    # An exit goes through the task at once: without its result, the loop would report that nobody has taken it.
+    with contextlib.suppress(SystemExit, KeyboardInterrupt):
+        call.task.__init__(awaitable, loop=loop, eager_start=True)
     if not call.task.done():
         # What it raises goes by no way but this: on its way through JavaScript it would be logged, and get frames.
         ended = loop.create_future()

@@ -5,10 +5,12 @@ import asyncio.subprocess
 import functools
 import logging
 import os
+import queue
 import signal
 import socket
 import subprocess
 import threading
+import _thread
 
 # Of what many tools import, this is there from the beginning, and costs no call its time.
 import base64  # noqa: F401
@@ -19,7 +21,7 @@ import urllib.error  # noqa: F401
 import urllib.parse  # noqa: F401
 import urllib.request  # noqa: F401
 
-from . import _async_processes, _built_in, _processes, _streams
+from . import _async_processes, _built_in, _host, _processes, _streams
 
 _PROCESSES = ("fork", "forkpty", "kill", "killpg", "posix_spawn", "posix_spawnp", "startfile")
 _SOCKETS = (
@@ -119,8 +121,43 @@ def _no_alarm(*args):
     raise NotImplementedError("the sandbox has no alarms: use asyncio.wait_for, or the limits of the tool")
 
 
+class _Lock:
+    """Stands for a lock, whose own waiting would take processor time until its end."""
+
+    __slots__ = ("__weakref__", "_own", "locked", "release")
+
+    def __init__(self):
+        self._own = _OWN_LOCK()
+        self.locked, self.release = self._own.locked, self._own.release
+
+    def acquire(self, blocking=True, timeout=-1):
+        if blocking and 0 < timeout <= threading.TIMEOUT_MAX and self._own.locked():
+            # Nothing of this call can release it meanwhile; another call may.
+            _host.sleep(timeout)
+            return self._own.acquire(False)
+        return self._own.acquire(blocking, timeout)
+
+    def __enter__(self):
+        return self._own.acquire()
+
+    def __exit__(self, *raised):
+        self._own.release()
+
+    def __repr__(self):
+        return repr(self._own)
+
+    def _at_fork_reinit(self):
+        self._own._at_fork_reinit()
+
+
+_OWN_LOCK = _thread.allocate_lock
+
+
 def _threads():
     threading.Thread.start = _start
+    # All that waits with a timeout in `threading` and `queue` waits for such a lock. One that is reentrant is never another's.
+    _thread.allocate_lock = _thread.lock = _thread.LockType = threading.Lock = threading._allocate_lock = _Lock
+    queue.SimpleQueue = queue._PySimpleQueue
     for name in ("alarm", "setitimer"):
         _built_in.put(signal, name, _no_alarm)
 

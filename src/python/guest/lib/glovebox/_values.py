@@ -37,13 +37,14 @@ def encoded(value):
         problem = _find(value, "", set())
         if problem is None:
             raise
-        raise ValueError(problem) from error
+        # What JSON itself refuses, the problem says better.
+        raise ValueError(problem) from (error if isinstance(error, TypeError) else None)
     return text
 
 
 def _whole(digits):
     if len(digits.lstrip("-")) > _DIGITS_MAX:
-        raise ValueError(f"a whole number has {len(digits)} digits: return it as a text")
+        raise ValueError(f"an integer has more than {_DIGITS_MAX} digits: return it as a text")
 
 
 def _plain(value):
@@ -96,7 +97,7 @@ def _find(value, pointer, above):
         return None
     if isinstance(value, int):
         long = abs(value) >= 10**_DIGITS_MAX
-        return f"{place} is a whole number of more than {_DIGITS_MAX} digits: return it as a text" if long else None
+        return f"{place} is an integer of more than {_DIGITS_MAX} digits: return it as a text" if long else None
     if id(value) in above:
         return f"{place} is in itself: return it without its own members"
     above = above | {id(value)}
