@@ -374,9 +374,9 @@ export class CallPipeline implements CallStages {
     call.lingering++;
     void work.then((cpuMs) => {
       call.lingering--;
-      const { callId, tool, tenant, parent } = call;
+      const { callId, tool, tenant } = call;
       this.#charge(call, cpuMs);
-      this.#parts.events.emit("tool:late", { callId, tool: tool.info.name, tenant, ...parentOf(parent), cpuMs });
+      this.#parts.events.emit("tool:late", { callId, tool: tool.info.name, tenant, ...parentOf(call), cpuMs });
       if (call.isSettled && call.lingering === 0) call.slot?.release();
     });
   }

@@ -23,6 +23,8 @@ type KeptOptions = Pick<ExecuteOptions, (typeof KEPT_OPTIONS)[number]>;
 export interface DurableRecord {
   readonly format: typeof FORMAT;
   readonly callId: string;
+  /** Id of the calling call in its result's metadata. Records of earlier versions do not have it. */
+  readonly parentCallId?: string;
   readonly args: string;
   readonly command: string | null;
   readonly limits: Limits;
@@ -55,7 +57,7 @@ export const UNRUN = { runs: JSON.stringify(NO_RUNS), plan: "", journal: JSON.st
 export type PinnedTool = Recording["tool"];
 
 export function madeOf(call: EngineCall, nowMs: number, expiresMs: number): MadeCall {
-  const { callId, tool, tenant, args, command, limits, options } = call;
+  const { callId, parentCallId, tool, tenant, args, command, limits, options } = call;
   const kept: KeptOptions = Object.fromEntries(
     KEPT_OPTIONS.flatMap((option) => (options[option] === undefined ? [] : [[option, options[option]]])),
   );
@@ -66,6 +68,7 @@ export function madeOf(call: EngineCall, nowMs: number, expiresMs: number): Made
   const record: DurableRecord = {
     format: FORMAT,
     callId,
+    ...(parentCallId === null ? {} : { parentCallId }),
     args,
     command: command ?? null,
     limits,

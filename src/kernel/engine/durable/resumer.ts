@@ -276,8 +276,8 @@ export class Resumer {
     if (tool === null) return ends("tool_not_found", `the tool "${name}" is not registered any more`);
     const edited = gate?.settled?.arguments ?? null;
     const args = edited ?? record.args;
-    const { options, limits, command } = record;
-    const admitted = { callId, tool, args, command: command ?? undefined, limits, options, parent: null };
+    const { options, limits, command, parentCallId } = record;
+    const admitted = { callId, tool, args, command: command ?? undefined, limits, options, parent: null, parentCallId };
     return resumptionOf(admitted, claimed, runs);
   }
 

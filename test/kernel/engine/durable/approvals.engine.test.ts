@@ -372,7 +372,7 @@ describe("a tool that waits", () => {
     });
   });
 
-  test("waits for a child call that waits", async () => {
+  test("waits for a child call that waits, which is kept as its child", async () => {
     const parent = await paused("parent");
     expect(parent.waits).toMatchObject([{ kind: "call" }]);
     const [wait] = parent.waits;
@@ -381,6 +381,7 @@ describe("a tool that waits", () => {
     expect(child).toMatchObject({ parentId: parent.id, tool: "ask" });
     await approve(child);
     expect(await ended(parent.id)).toMatchObject({ output: { child: { answer: { approved: true } } } });
+    expect(await engine.calls.get(child.callId)).toMatchObject({ parentId: parent.callId, code: "ok" });
   });
 });
 
