@@ -3,7 +3,7 @@ import { within } from "../../base/deadline.ts";
 import { refusedCall, resultText, type ToolResult } from "../../base/result.ts";
 import { StoreError, toolError } from "../../base/errors.ts";
 import { type ClaimedCall, isSettled, type KeptCall } from "../../store/calls/durable/durable-call.ts";
-import type { DurableAnswer, TakeDurable } from "../../store/calls/durable/durable-step.ts";
+import type { DurableAnswer, EndedCall, TakeDurable } from "../../store/calls/durable/durable-step.ts";
 import { undoneId } from "../../store/calls/durable/undone-calls.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
@@ -68,6 +68,8 @@ export interface ResumerParts {
   readonly undo: (undone: string, call: ClaimedCall, runs: DurableRuns) => Promise<Undoing>;
   /** Runs it on, and resolves with the result of this run. */
   readonly run: (resumption: Resumption) => Promise<ToolResult>;
+  /** A call has ended without a run. */
+  readonly onEnd: (ended: EndedCall) => void;
 }
 
 /** Runs calls on whose waits are settled. */
@@ -203,7 +205,7 @@ export class Resumer {
   }
 
   async #run(claimed: ClaimedCall): Promise<void> {
-    const { take, events } = this.#parts;
+    const { take, events, onEnd } = this.#parts;
     const { id, leg, callId, tool, tenant, readyForMs } = claimed;
     const tell = (outcome: string): void =>
       events.emit("call:resume", { id, callId, tool, tenant, legs: leg, outcome, readyForMs });
@@ -220,8 +222,9 @@ export class Resumer {
       return;
     }
     tell(made.error?.code ?? "ended");
-    const end = { kind: "end", result: resultText(made), isFailed: !made.success } as const;
-    await take({ ...end, id, leg, nowMs: Date.now() });
+    const result = resultText(made);
+    const answer = await take({ kind: "end", id, leg, result, isFailed: !made.success, nowMs: Date.now() });
+    if (answer.kind === "done") onEnd({ ...claimed, result });
   }
 
   /** Tells what the call has waited for. */

@@ -223,6 +223,24 @@ describe("a call that needs a person's approval", () => {
     expect(effects).toEqual([]);
   });
 
+  test("is kept in the history and told of once where it ends before its start", async () => {
+    const told: string[] = [];
+    const tell = ({ callId }: { readonly callId: string }): void => void told.push(callId);
+    engine.on("tool:error", tell);
+    const origin = { surface: "http", key: "ci" };
+    const refused = await paused("refund", {}, { origin });
+    const cancelled = await paused("refund", {}, { origin });
+    await engine.calls.durable.decide(refused.id, { decision: "refuse" });
+    await engine.calls.durable.cancel(cancelled.id);
+    for (const [{ callId }, code] of [
+      [refused, "approval_refused"],
+      [cancelled, "cancelled"],
+    ] as const)
+      await expect.poll(() => engine.calls.get(callId)).toMatchObject({ tool: "refund", code, ...origin });
+    engine.off("tool:error", tell);
+    expect(told.toSorted()).toEqual([refused.callId, cancelled.callId].toSorted());
+  });
+
   test("is decided by its digest alone, once", async () => {
     const call = await paused("refund", { amount: 4 });
     await expect(engine.calls.durable.decide(call.id, { decision: "approve" })).rejects.toThrow(/digest/);

@@ -38,6 +38,7 @@ const PARTS: ResumerParts = {
   program: unused,
   undo: unused,
   run: unused,
+  onEnd: unused,
 };
 
 // Found by the simulation: the call was held for ever by an engine that did not know of it, and lived on.
