@@ -213,7 +213,7 @@ export class Durable {
       if (state !== "approved") return refusalOf(state, settled);
       return { args: parseWithBigInts(settled?.arguments ?? args) as Record<string, unknown> };
     } catch (error) {
-      if (error instanceof CallFailure) return error;
+      if (error instanceof CallFailure && error.code !== "paused") return error;
       throw error;
     }
   }

@@ -370,6 +370,21 @@ describe("a tool that waits", () => {
     expect(call.state).toBe("ended");
   });
 
+  test("has one outcome of what it has waited for, in the run that hears of it", async () => {
+    const outcomes: string[] = [];
+    const tell = ({ capability, outcome }: { readonly capability: string; readonly outcome: string }): void =>
+      void outcomes.push(`${capability} ${outcome}`);
+    engine.on("capability:call", tell);
+    const call = await paused("parent");
+    const [wait] = call.waits;
+    const child = await engine.calls.durable.get(wait?.kind === "call" ? wait.id : "");
+    if (child === undefined) throw new Error("the child is not kept");
+    await approve(child);
+    await ended(call.id);
+    engine.off("capability:call", tell);
+    expect(outcomes).toEqual(["pause ok", "tools ok"]);
+  });
+
   test("waits for a child call that a listener wants approved", async () => {
     const listener = (event: { readonly tool: string; requireApproval(reason: string): void }): void => {
       if (event.tool === "plain") event.requireApproval("the listener says so");
