@@ -269,7 +269,7 @@ export class Resumer {
     const gate = waits.find(({ step }) => step === 0);
     if (gate !== undefined && gate.state !== "approved") {
       if (!isSettled(gate)) return "later";
-      const { code, message } = refusalOf(gate.state, gate.settled);
+      const { code, message } = refusalOf(gate);
       const expired = gate.state === "expired" ? { expired: true } : {};
       const reason = gate.settled?.reason ?? null;
       return ends(code, message, { ...expired, ...(reason === null ? {} : { reason }) });

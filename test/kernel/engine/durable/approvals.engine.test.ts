@@ -80,6 +80,12 @@ async function addTools(to: Engine): Promise<void> {
       capabilities: { pause: true },
     },
   );
+  await add(
+    "late",
+    `(input, { host }) =>
+      host.pause.signal({ name: "m", expiresMs: 1_000 }).catch(({ code, message }) => ({ code, message }))`,
+    { capabilities: { pause: true } },
+  );
   await add("sleep", "async ({ date }, { host }) => { await host.pause.until({ date }); return Date.now(); }", {
     capabilities: { pause: true },
   });
@@ -353,6 +359,13 @@ describe("a tool that waits", () => {
     expect(call.waits).toMatchObject([{ kind: "time", until: new Date(date).toISOString() }]);
     const { output } = await ended(call.id);
     expect(output).toBeGreaterThanOrEqual(date);
+  });
+
+  test("hears which signal did not come in time", async () => {
+    const { id } = await paused("late");
+    expect(await ended(id)).toMatchObject({
+      output: { code: "approval_refused", message: 'the signal "m" did not come in time' },
+    });
   });
 
   test("waits for each of its child calls that needs an approval, whatever their order", async () => {
