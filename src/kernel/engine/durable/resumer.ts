@@ -26,8 +26,11 @@ import { effectsOf, type Undoing } from "./undo.ts";
 
 /** Interval of looks for what other processes have decided while calls wait, and of heartbeats while calls run. */
 const LOOK_MS = 1_000;
-/** Interval of looks while none waits. */
-const IDLE_MS = 30_000;
+/**
+ * Interval of looks while none waits: shorter than the time after which a process is lost, so that a call of another one is
+ * known by then. A look that finds nothing takes a fraction of a millisecond.
+ */
+const IDLE_MS = 5_000;
 /** Time for which a call waits for its tool to be registered, and pause between two tries. */
 const TOOL_WAIT_MS = 60_000;
 const TRY_MS = 5_000;
