@@ -12,7 +12,13 @@ import {
   type DurableCall,
   type KeptCall,
 } from "../../store/calls/durable/durable-call.ts";
-import type { DurableAnswer, DurablePage, MadeDecision, TakeDurable } from "../../store/calls/durable/durable-step.ts";
+import {
+  CURSOR,
+  type DurableAnswer,
+  type DurablePage,
+  type MadeDecision,
+  type TakeDurable,
+} from "../../store/calls/durable/durable-step.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
 import { writeArguments } from "../call/arguments.ts";
 import type { CancelEvent } from "../telemetry/durable-events.ts";
@@ -82,6 +88,7 @@ export class StoredDurableCalls implements DurableCalls {
     for (const [name, text] of Object.entries({ tool, tenant, cursor }))
       if (text !== undefined && (typeof text !== "string" || text.length > 256))
         throw new RangeError(`${name} is one text of at most 256 characters`);
+    if (cursor !== undefined && !CURSOR.test(cursor)) throw new RangeError("cursor is not one that a page has named");
     const of = { states, tenant: tenant ?? null, tool: tool ?? null, limit, cursor: cursor ?? null };
     const answer = await this.#parts.take({ kind: "list", query: of });
     if (answer.kind !== "page") throw new StoreError("the store cannot list what it has");

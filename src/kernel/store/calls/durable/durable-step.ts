@@ -180,6 +180,9 @@ export interface DurableQuery {
   readonly cursor: string | null;
 }
 
+/** Cursors of pages. */
+export const CURSOR = /^\d{1,15}$/;
+
 export interface DurablePage {
   readonly calls: readonly DurableCall[];
   readonly cursor: string | null;
