@@ -266,8 +266,13 @@ export const ERROR_TEXTS = {
     details: { id: "c_q1Ktxs3M8bJ0sYwZ" },
   },
   approval_refused: {
-    meaning: "A person refused the call, or nobody decided in time. What needed the approval did not run.",
-    causes: ["A person decided `refuse`.", "The time of the rule, `expiresMs`, was over."],
+    meaning:
+      "A person refused the call, or nobody decided in time, so that what needed the approval did not run; or a signal did not come in time.",
+    causes: [
+      "A person decided `refuse`.",
+      "The time of the rule, `expiresMs`, was over.",
+      "The call waited for a signal, which did not come within the `expiresMs` of that.",
+    ],
     message: "it was refused by ada@example.com: the order was delivered",
   },
   cannot_pause: {

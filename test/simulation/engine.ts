@@ -130,6 +130,7 @@ export function createEngine(
       entropyKey: "",
       plugins: { readers: NO_READERS, runtimes: new Map() },
       resume: (...given) => pipeline.resume(...given),
+      unrun: (...given) => pipeline.ends.unrun(null, ...given),
       restore: () => null,
       programs: { toolFor: () => Promise.reject(new Error("there are no programs")) as never },
       takesAll: true,

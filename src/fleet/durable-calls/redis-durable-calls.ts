@@ -234,11 +234,12 @@ export class RedisDurableCalls {
     );
     const answers = await Promise.all(ticks);
     const lost = answers.flatMap((answer): readonly KeptCall[] => (answer?.kind === "ready" ? answer.lost : []));
+    const ended = answers.flatMap((answer) => answer?.ended ?? []);
     const now = ids.length === 0 ? look : await this.#look(most);
     const leastMs = answers.includes(null) ? LOOK_AGAIN_MS : 0;
     // In the time of the one that asks.
     const wakeMs = now.wakeMs === null ? null : nowMs + Math.max(leastMs, now.wakeMs - now.nowMs);
-    return { kind: "ready", ids: inTurns(now.ready, most), wakeMs, lost };
+    return { kind: "ready", ids: inTurns(now.ready, most), wakeMs, lost, ended };
   }
 
   async #standing(): Promise<DurableAnswer> {

@@ -130,11 +130,10 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const takesAll = options.calls?.resume !== false;
   const notified = resolveNotify(options.notify, process.env);
   const waiting = options.calls?.waiting ?? DEFAULT_WAITING;
-  const durable: DurableStage = durableStage(
-    { ...asked, takesAll, notified, waiting },
-    kept?.store ?? null,
-    (...given) => pipeline.resume(...given),
-  );
+  const durable: DurableStage = durableStage({ ...asked, takesAll, notified, waiting }, kept?.store ?? null, {
+    resume: (...given) => pipeline.resume(...given),
+    unrun: (...given) => pipeline.ends.unrun(null, ...given),
+  });
   const keeper = kept?.keeper ?? null;
   const pipeline: CallPipeline = new CallPipeline({ ...parts, nextCallNumber, entropyKey, keeper, durable });
   const approvals = new ApprovalRequests({ ...parts, nextCallNumber, durable }, pipeline);
@@ -200,11 +199,13 @@ function log(events: Events, logger: ResolvedOptions["logger"]): void {
   logCalls(events, logger);
 }
 
+type RunsAndEnds = Pick<Parameters<typeof openDurable>[0], "resume" | "unrun">;
+
 /** Calls that wait: in the store of calls, or else in memory. */
 function durableStage(
-  parts: Omit<Parameters<typeof openDurable>[0], "take" | "close" | "resume">,
+  parts: Omit<Parameters<typeof openDurable>[0], "take" | "close" | keyof RunsAndEnds>,
   calls: CallStore | null,
-  resume: Parameters<typeof openDurable>[0]["resume"],
+  calling: RunsAndEnds,
 ): DurableStage {
   const { events, broker } = parts;
   const load = new OnDemand(async () => {
@@ -212,7 +213,7 @@ function durableStage(
     const settings = { ...DEFAULT_ROOM, path: IN_MEMORY, keys: DEFAULT_KEYS };
     const store = calls ?? new CallStore(settings, listenerOf(events));
     const close = async (): Promise<void> => (calls === null ? store.close() : undefined);
-    return openDurable({ ...parts, take: (step) => store.takeDurable(step), resume, close });
+    return openDurable({ ...parts, take: (step) => store.takeDurable(step), ...calling, close });
   });
   return new DurableStage(load, () => broker.grants.policy, parts.notified.length > 0);
 }

@@ -218,6 +218,7 @@ describe("GET /v1/calls?state=", () => {
       "state=paused&code=ok",
       "state=paused&limit=0",
       "state=paused&limit=x",
+      "state=paused&cursor=zzz",
       "state=paused&values=no",
     ])
       expect([query, (await send("boss", `calls?${query}`)).status]).toEqual([query, 400]);

@@ -25,7 +25,8 @@ export class Announcement {
   approval: string | null = null;
   readonly #decisions: Promise<unknown>[] = [];
 
-  constructor({ callId, tool, tenant, parent, args }: EngineCall, call: ToolCall) {
+  constructor(admitted: EngineCall, call: ToolCall) {
+    const { callId, tool, tenant, args } = admitted;
     const block = (reason: string): void => void (this.blocked ??= String(reason).slice(0, REASON_MAX));
     const replaceArguments = (args: Record<string, unknown>): void => {
       if (typeof args !== "object" || args === null || Array.isArray(args)) {
@@ -39,7 +40,7 @@ export class Announcement {
       this.#decisions.push(Promise.resolve(decision));
     };
     const requireApproval = (reason: string): void => void (this.approval ??= String(reason).slice(0, REASON_MAX));
-    const about = { callId, tool: tool.info.name, tenant, ...parentOf(parent) };
+    const about = { callId, tool: tool.info.name, tenant, ...parentOf(admitted) };
     this.event = { ...about, call: readable(call, args), block, replaceArguments, waitFor, requireApproval };
   }
 

@@ -37,7 +37,12 @@ export class CallEnds {
     const { callId, tool } = result.metadata;
     // A tool name made up by the caller must not become a span name.
     const name = registry.get(tool, tenant) === undefined ? "" : tool;
-    this.unrun(begun ?? tracing.begin(callId, name, tenant, parent?.trace ?? null), result, options, parent);
+    this.unrun(
+      begun ?? tracing.begin(callId, name, tenant, parent?.trace ?? null),
+      result,
+      options,
+      parent?.callId ?? null,
+    );
   }
 
   /** A call has ended, or waits. `reply`: the executor's last one, if it ran. */
@@ -78,28 +83,28 @@ export class CallEnds {
 
   #endAs(call: EngineCall, result: ToolResult, reply: CallReply | null): void {
     this.#parts.keeper?.keep(call, result, reply);
-    this.#emitEnd(call.trace, result, call.tenant, call.parent);
+    this.#emitEnd(call.trace, result, call.tenant, call.parentCallId);
     this.#parts.tools.release(call.tool);
     call.resolve(result);
   }
 
   /** A call that ran nothing. */
-  unrun(trace: CallTrace | null, result: ToolResult, options: ExecuteOptions, parent: EngineCall | null): void {
-    this.#parts.keeper?.keepUnrun(result, options, parent);
-    this.#emitEnd(trace, result, tenantOf(options), parent);
+  unrun(trace: CallTrace | null, result: ToolResult, options: ExecuteOptions, parentId: string | null): void {
+    this.#parts.keeper?.keepUnrun(result, options, parentId);
+    this.#emitEnd(trace, result, tenantOf(options), parentId);
   }
 
   /** Emits a call's end while its span is active, and ends the span. */
-  #emitEnd(trace: CallTrace | null, result: ToolResult, tenant: string, parent: EngineCall | null): void {
-    if (trace === null) return this.#emitResult(result, tenant, parent);
-    trace.within(() => this.#emitResult(result, tenant, parent));
+  #emitEnd(trace: CallTrace | null, result: ToolResult, tenant: string, parentId: string | null): void {
+    if (trace === null) return this.#emitResult(result, tenant, parentId);
+    trace.within(() => this.#emitResult(result, tenant, parentId));
     trace.end(result);
   }
 
-  #emitResult(result: ToolResult, tenant: string, parent: EngineCall | null): void {
+  #emitResult(result: ToolResult, tenant: string, parentId: string | null): void {
     const { events } = this.#parts;
-    if (result.success) events.emit("tool:post", endOf(result, tenant, parent?.callId));
-    else events.emit("tool:error", endOf(result, tenant, parent?.callId));
+    if (result.success) events.emit("tool:post", endOf(result, tenant, parentId ?? undefined));
+    else events.emit("tool:error", endOf(result, tenant, parentId ?? undefined));
   }
 }
 

@@ -27,7 +27,7 @@ interface KeeperOptions {
 /** Cells of a row that its result does not have. */
 interface RowFacts {
   readonly options: Pick<ExecuteOptions, "tenant" | "origin">;
-  readonly parent: EngineCall | null;
+  readonly parentCallId: string | null;
   readonly version: string | null;
   readonly digest: string | null;
   readonly beginMs: number;
@@ -79,7 +79,7 @@ export class CallKeeper {
 
   /** `reply`: the executor's last one, if the call ran. */
   keep(call: EngineCall, result: ToolResult, reply: CallReply | null): void {
-    const { tool, tenant, args, begunMs, parent, options, session } = call;
+    const { tool, tenant, args, begunMs, parentCallId, options, session } = call;
     const sampled = this.#rate.standsFor(tenant, !result.success, begunMs);
     const isDetailed = sampled > 0 && (this.#keep === "everything" || (this.#keep === "failures" && !result.success));
     const isTaken = isDetailed && this.#waiting.size < WAITING_MAX && this.#waitingChars < WAITING_CHARS;
@@ -89,7 +89,7 @@ export class CallKeeper {
     const output = reply?.outcome.ok === true ? reply.outcome.json : null;
     const error = this.#writer.describe(result, tool, output);
     const bytes = args.length + (output === null ? 0 : output.length);
-    const cells = cellsOf(result, error, { options, parent, version, digest, beginMs: begunMs, bytes, sampled });
+    const cells = cellsOf(result, error, { options, parentCallId, version, digest, beginMs: begunMs, bytes, sampled });
     if (!isDetailed) return this.#put(cells, null, null);
     const detail = this.#writer.write(call, { output, error, reply, isTaken: isTaken || session === null });
     if (taken instanceof Promise && detail !== null) this.#keepLater(cells, detail, taken);
@@ -97,14 +97,22 @@ export class CallKeeper {
   }
 
   /** Keeps the summary of a call that was not accepted, or that the host has answered itself. */
-  keepUnrun(result: ToolResult, given: ExecuteOptions, parent: EngineCall | null): void {
+  keepUnrun(result: ToolResult, given: ExecuteOptions, parentCallId: string | null): void {
     const tenant = tenantOf(given).slice(0, NAME_MAX);
     const beginMs = Date.now() - Math.round(result.metadata.wallMs);
     const sampled = this.#rate.standsFor(tenant, !result.success, beginMs);
     if (sampled === 0) return this.#store.skip();
     // Options that admission refused may hold any value.
     const origin = isObject(given?.origin) ? given.origin : {};
-    const facts = { options: { tenant, origin }, parent, version: null, digest: null, beginMs, bytes: 0, sampled };
+    const facts = {
+      options: { tenant, origin },
+      parentCallId,
+      version: null,
+      digest: null,
+      beginMs,
+      bytes: 0,
+      sampled,
+    };
     this.#put(cellsOf(result, result.error, facts), null, null);
   }
 
@@ -136,7 +144,7 @@ export class CallKeeper {
 function cellsOf(
   { metadata }: ToolResult,
   error: ToolResult["error"],
-  { options, parent, version, digest, beginMs, bytes, sampled }: RowFacts,
+  { options, parentCallId, version, digest, beginMs, bytes, sampled }: RowFacts,
 ): CallCells {
   const { callId, tool, queueMs, wallMs, cpuMs, attempts } = metadata;
   const { surface, key } = originOf(options.origin);
@@ -146,7 +154,7 @@ function cellsOf(
     version,
     digest,
     options.tenant ?? "",
-    parent === null ? null : parent.callId,
+    parentCallId,
     surface,
     key,
     error === null ? "ok" : error.code,

@@ -76,7 +76,7 @@ export class CallPipeline implements CallStages {
   readonly #parts: PipelineParts;
   /** That of the call with a signal that was started last: the next one often has the same. */
   #lastGroup: AbortGroup<EngineCall> | null = null;
-  readonly #ends: CallEnds;
+  readonly ends: CallEnds;
   #isDraining = false;
   /** Number of calls that wait for decisions of listeners. */
   #held = 0;
@@ -85,7 +85,7 @@ export class CallPipeline implements CallStages {
 
   constructor(parts: PipelineParts) {
     this.#parts = parts;
-    this.#ends = new CallEnds(parts);
+    this.ends = new CallEnds(parts);
   }
 
   /** Runs a call; calls with the same idempotency key share one run. Never rejects. */
@@ -123,7 +123,7 @@ export class CallPipeline implements CallStages {
       const output = await work(options);
       const wallMs = performance.now() - startMs;
       const result = success(output, { ...emptyMetadata(callId, call.name, 0), wallMs, attempts: 1 });
-      this.#ends.unrun(trace, result, options, null);
+      this.ends.unrun(trace, result, options, null);
       return result;
     });
   }
@@ -152,7 +152,7 @@ export class CallPipeline implements CallStages {
         { id: String(callId), name: call.name },
         toolError(error.code, error.message, error.details),
       );
-      this.#ends.unrun(trace, result, options, null);
+      this.ends.unrun(trace, result, options, null);
       return result;
     }
   }
@@ -176,7 +176,7 @@ export class CallPipeline implements CallStages {
       const isOpen = !this.#isDraining || parent !== null;
       const admitted = admission.admit(call, options, isOpen, parent, program?.tool ?? null);
       if ("success" in admitted) {
-        this.#ends.rejected(admitted, options, parent, program?.trace ?? null);
+        this.ends.rejected(admitted, options, parent, program?.trace ?? null);
         return resolve(admitted);
       }
       const accepted = new EngineCall(admitted, nextCallNumber(), this);
@@ -203,7 +203,7 @@ export class CallPipeline implements CallStages {
     const { maxQueued } = this.#parts.scheduler.stats();
     if (this.#held >= maxQueued) {
       const error = toolError("queue_full", `${maxQueued} calls wait for decisions of listeners of tool:pre already`);
-      return this.#ends.end(call, failure({ ...error, remedies: this.#widerQueue() }, metadataOf(call, 0)));
+      return this.ends.end(call, failure({ ...error, remedies: this.#widerQueue() }, metadataOf(call, 0)));
     }
     this.#held++;
     const { signal } = call.options;
@@ -211,14 +211,14 @@ export class CallPipeline implements CallStages {
     this.#held--;
     if (signal?.aborted !== true) return this.#proceed(call, announcement);
     const message = "the call was cancelled while listeners of tool:pre decided about it";
-    this.#ends.end(call, failure(toolError("cancelled", message), metadataOf(call, 0)));
+    this.ends.end(call, failure(toolError("cancelled", message), metadataOf(call, 0)));
   }
 
   #proceed(call: EngineCall, { blocked, replaced, approval }: Announcement): void {
-    if (blocked !== null) return this.#ends.end(call, failure(toolError("blocked", blocked), metadataOf(call, 0)));
+    if (blocked !== null) return this.ends.end(call, failure(toolError("blocked", blocked), metadataOf(call, 0)));
     if (replaced !== null) {
       const args = writeArguments(replaced, call.limits);
-      if (typeof args !== "string") return this.#ends.end(call, failure(args, metadataOf(call, 0)));
+      if (typeof args !== "string") return this.ends.end(call, failure(args, metadataOf(call, 0)));
       call.args = args;
     }
     this.#pass(call, approval);
@@ -235,7 +235,7 @@ export class CallPipeline implements CallStages {
     const gated = await this.#parts.durable.admit(call, asked);
     if (gated.kind === "open") return this.#schedule(call);
     const result = failure(gated.error, metadataOf(call, 0));
-    this.#ends[gated.kind === "paused" ? "paused" : "end"](call, result);
+    this.ends[gated.kind === "paused" ? "paused" : "end"](call, result);
   }
 
   /** Runs a call on that has paused. Resolves with the result of this run. */
@@ -305,7 +305,7 @@ export class CallPipeline implements CallStages {
   refuse(call: EngineCall, { code, message, retryAfterMs, queueMs }: Refusal): void {
     const error = toolError(code, message, retryAfterMs === undefined ? undefined : { retryAfterMs });
     const full = code === "queue_full" ? { ...error, remedies: this.#widerQueue() } : error;
-    this.#ends.end(call, failure(full, metadataOf(call, queueMs)));
+    this.ends.end(call, failure(full, metadataOf(call, queueMs)));
   }
 
   /** Made once: in an overload, most calls are refused. */
@@ -357,7 +357,7 @@ export class CallPipeline implements CallStages {
     // Free the slot before the caller gets the result, so that the caller's next call finds it free.
     if (call.lingering === 0) call.slot?.release();
     const result = concludeCall(reply, call, executor, checked);
-    this.#ends.end(call, call.options.record === true ? recordCall(call, result, entropyKey) : result, reply);
+    this.ends.end(call, call.options.record === true ? recordCall(call, result, entropyKey) : result, reply);
   }
 
   /** Charges an attempt: its processor time to the tenant, and with the host's work for it to the caller. */
@@ -374,9 +374,9 @@ export class CallPipeline implements CallStages {
     call.lingering++;
     void work.then((cpuMs) => {
       call.lingering--;
-      const { callId, tool, tenant, parent } = call;
+      const { callId, tool, tenant } = call;
       this.#charge(call, cpuMs);
-      this.#parts.events.emit("tool:late", { callId, tool: tool.info.name, tenant, ...parentOf(parent), cpuMs });
+      this.#parts.events.emit("tool:late", { callId, tool: tool.info.name, tenant, ...parentOf(call), cpuMs });
       if (call.isSettled && call.lingering === 0) call.slot?.release();
     });
   }

@@ -221,8 +221,8 @@ function refuse(message: string, name: string, remedy: string): never {
 }
 
 /** The parent's id for events. Calls without a parent share one empty object, to keep hot-path events small. */
-export function parentOf(parent: EngineCall | null): { readonly parentId?: string } {
-  return parent === null ? NO_PARENT : { parentId: parent.callId };
+export function parentOf({ parentCallId }: EngineCall): { readonly parentId?: string } {
+  return parentCallId === null ? NO_PARENT : { parentId: parentCallId };
 }
 
 const NO_PARENT = Object.freeze({});

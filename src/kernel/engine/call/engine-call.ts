@@ -54,6 +54,8 @@ export interface AdmittedCall {
   readonly options: ExecuteOptions;
   /** The call on whose behalf it is made. */
   readonly parent: EngineCall | null;
+  /** Its id, where that call is not here: this one has paused, and goes on. */
+  readonly parentCallId?: string | undefined;
 }
 
 /** Only a worker that is broken answers what the call has no tickets for. */
@@ -84,6 +86,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   readonly limits: Limits;
   readonly options: ExecuteOptions;
   readonly parent: EngineCall | null;
+  readonly parentCallId: string | null;
   /** Receives the result, once. */
   resolve: (result: ToolResult) => void = () => undefined;
   /** Spans of the call; `null` without a tracer. */
@@ -150,6 +153,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
     this.limits = limits;
     this.options = options;
     this.parent = parent;
+    this.parentCallId = parent?.callId ?? admitted.parentCallId ?? null;
     this.#stages = stages;
   }
 
@@ -248,7 +252,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
       logging: keeper?.loggingOf(this),
       isHeard: events.isHeard("capability:call") || options.onCapability !== undefined,
       callId: this.callId,
-      parentId: this.parent?.callId,
+      parentId: this.parentCallId ?? undefined,
       tool: this.tool.info.name,
       tags: this.tool.info.tags,
       registrant: this.tool.info.registrant,

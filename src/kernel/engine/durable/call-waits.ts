@@ -174,7 +174,7 @@ export class CallWaits implements CallWaiting {
       const { id } = wait.wait;
       void takeSurely(take, { kind: "cancel", id, tenant: null, message: LEFT, nowMs: Date.now() });
     }
-    this.#fail("cannot_pause", "the run of the call has ended");
+    this.#fail(this.isPaused ? "paused" : "cannot_pause", "the run of the call has ended");
   }
 
   /** Resolves when what was appended is stored, or cannot be. */

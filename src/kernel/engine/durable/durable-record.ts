@@ -4,6 +4,8 @@ import { NO_CONFIG } from "../../base/protocol/script.ts";
 import type { CapabilityRequest } from "../../broker/capabilities/capability.ts";
 import type { RecordedJournal } from "../../base/protocol/recorded-journal.ts";
 import type { MadeCall } from "../../store/calls/durable/durable-call.ts";
+import type { EndedCall } from "../../store/calls/durable/durable-step.ts";
+import { undoneId } from "../../store/calls/durable/undone-calls.ts";
 import type { RegisteredTool, RunningProgram } from "../../tool/registered-tool.ts";
 import type { EngineCall } from "../call/engine-call.ts";
 import type { ExecuteOptions } from "../execute-options.ts";
@@ -23,6 +25,8 @@ type KeptOptions = Pick<ExecuteOptions, (typeof KEPT_OPTIONS)[number]>;
 export interface DurableRecord {
   readonly format: typeof FORMAT;
   readonly callId: string;
+  /** Id of the calling call in its result's metadata. Records of earlier versions do not have it. */
+  readonly parentCallId?: string;
   readonly args: string;
   readonly command: string | null;
   readonly limits: Limits;
@@ -55,7 +59,7 @@ export const UNRUN = { runs: JSON.stringify(NO_RUNS), plan: "", journal: JSON.st
 export type PinnedTool = Recording["tool"];
 
 export function madeOf(call: EngineCall, nowMs: number, expiresMs: number): MadeCall {
-  const { callId, tool, tenant, args, command, limits, options } = call;
+  const { callId, parentCallId, tool, tenant, args, command, limits, options } = call;
   const kept: KeptOptions = Object.fromEntries(
     KEPT_OPTIONS.flatMap((option) => (options[option] === undefined ? [] : [[option, options[option]]])),
   );
@@ -66,6 +70,7 @@ export function madeOf(call: EngineCall, nowMs: number, expiresMs: number): Made
   const record: DurableRecord = {
     format: FORMAT,
     callId,
+    ...(parentCallId === null ? {} : { parentCallId }),
     args,
     command: command ?? null,
     limits,
@@ -113,6 +118,20 @@ export function readRecord(text: string): DurableRecord {
   const record = JSON.parse(text) as DurableRecord;
   if (record.format === FORMAT) return record;
   throw new TypeError("the record of the call is of another version");
+}
+
+/** What is told of a call that has ended without a run: as much of its record as can be read. */
+export function toldOf({ id, tenant, key, record }: Pick<EndedCall, "id" | "tenant" | "key" | "record">): {
+  readonly options: Pick<ExecuteOptions, "tenant" | "origin">;
+  readonly parentCallId: string | null;
+} {
+  try {
+    const { options, parentCallId = null } = readRecord(record);
+    // What undoes a call has the record of that.
+    return { options, parentCallId: undoneId(id) === null ? parentCallId : null };
+  } catch {
+    return { options: { tenant, origin: { surface: "library", key } }, parentCallId: null };
+  }
 }
 
 /** Identifies what a person is shown: another version of the tool, or other arguments, are something else. `args`: JSON. */

@@ -209,11 +209,11 @@ export class Durable {
     const wait = this.#approvalWait(waits.id, step, tool, args, approval);
     const expiresMs = approval.expiresMs === null ? null : Date.now() + approval.expiresMs;
     try {
-      const { state, settled } = await waits.wait(step, wait, expiresMs);
-      if (state !== "approved") return refusalOf(state, settled);
-      return { args: parseWithBigInts(settled?.arguments ?? args) as Record<string, unknown> };
+      const decided = await waits.wait(step, wait, expiresMs);
+      if (decided.state !== "approved") return refusalOf(decided);
+      return { args: parseWithBigInts(decided.settled?.arguments ?? args) as Record<string, unknown> };
     } catch (error) {
-      if (error instanceof CallFailure) return error;
+      if (error instanceof CallFailure && error.code !== "paused") return error;
       throw error;
     }
   }
@@ -356,9 +356,10 @@ function kindOf(id: string, step: number, asked: AskedPause): WaitKind {
 }
 
 /** What the call hears. Throws a `CallFailure`. */
-function answerOf({ kind, state, settled }: RunWait): unknown {
+function answerOf(wait: RunWait): unknown {
+  const { kind, state, settled } = wait;
   if (state === "refused" || state === "expired") {
-    const { code, message } = refusalOf(state, settled);
+    const { code, message } = refusalOf(wait);
     throw new CallFailure(code, message);
   }
   const json = settled?.data ?? null;
@@ -374,8 +375,13 @@ function answerOf({ kind, state, settled }: RunWait): unknown {
 }
 
 /** The error of what was refused, or not decided in time. */
-export function refusalOf(state: RunWait["state"], settled: RunWait["settled"]): Pick<ToolError, "code" | "message"> {
-  if (state === "expired") return { code: "approval_refused", message: "nobody decided in time" };
+export function refusalOf(wait: RunWait): Pick<ToolError, "code" | "message"> {
+  const { state, settled } = wait;
+  if (state === "expired") {
+    const message =
+      wait.kind === "signal" ? `the signal "${wait.name}" did not come in time` : "nobody decided in time";
+    return { code: "approval_refused", message };
+  }
   const who = settled?.actor ?? settled?.by ?? null;
   const why = settled?.reason ?? null;
   return {

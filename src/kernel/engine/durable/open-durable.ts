@@ -1,13 +1,14 @@
-import type { ToolResult } from "../../base/result.ts";
-import type { DurableStep, TakeDurable } from "../../store/calls/durable/durable-step.ts";
+import { readResult, type ToolResult, withMetadata } from "../../base/result.ts";
+import type { DurableStep, EndedCall, TakeDurable } from "../../store/calls/durable/durable-step.ts";
 import type { RestoreProgram, StoredProgram } from "../../tool/program/program.ts";
 import type { Programs } from "../../tool/program/programs.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { EngineCall } from "../call/engine-call.ts";
+import type { ExecuteOptions } from "../execute-options.ts";
 import { recordedTool, type ReplayPlugins } from "../replay/recorded-tool.ts";
 import { withTools } from "../snippets/snippet-tool.ts";
 import { Durable, type DurableParts } from "./durable.ts";
-import type { DurableRecord, DurableRuns, PinnedTool } from "./durable-record.ts";
+import { type DurableRecord, type DurableRuns, type PinnedTool, toldOf } from "./durable-record.ts";
 import { Notifier } from "./notifier.ts";
 import type { ResolvedTarget } from "./notify-options.ts";
 import type { LoadedDurable } from "./durable-stage.ts";
@@ -22,6 +23,8 @@ interface OpenParts extends Omit<DurableParts, "holder"> {
   readonly plugins: ReplayPlugins;
   /** Runs a call on; `attach` connects the run with what it waits for. */
   readonly resume: (resumption: Resumption, attach: (call: EngineCall) => void) => Promise<ToolResult>;
+  /** Keeps and tells the end of a call that ran nothing. */
+  readonly unrun: (result: ToolResult, options: ExecuteOptions, parentId: string | null) => void;
   /** Makes programs ready that go on; `null` where nobody runs programs. */
   readonly restore: () => RestoreProgram | null;
   readonly programs: Pick<Programs, "toolFor">;
@@ -36,6 +39,7 @@ interface OpenParts extends Omit<DurableParts, "holder"> {
 export function openDurable({
   plugins,
   resume,
+  unrun,
   restore,
   programs,
   takesAll,
@@ -46,7 +50,12 @@ export function openDurable({
   // First of all, so that notes are written of the first call that pauses.
   const notifier = notified.length === 0 ? null : new Notifier({ ...engine, targets: notified });
   notifier?.look();
-  const telling = notifier === null ? engine.take : takeAndTell(engine.take, notifier);
+  const onEnd = (ended: EndedCall): void => {
+    const { options, parentCallId } = toldOf(ended);
+    const result = readResult(ended.result);
+    unrun(withMetadata(result, { ...result.metadata, durableId: ended.id }), options, parentCallId);
+  };
+  const telling = takeAndTell(engine.take, notifier, onEnd);
   const parts = { ...engine, take: telling, holder: newHolder() };
   const { take, registry, events, holder, broker } = parts;
   const durable = new Durable(parts);
@@ -80,7 +89,7 @@ export function openDurable({
   const undo: ResumerParts["undo"] = (undone, call, made) =>
     undoing(undone, call, made, { ...parts, programs, capabilities: broker.capabilities });
   const { resumeAtOnce: atOnce } = engine.waiting;
-  const resumer = new Resumer({ take, holder, registry, events, takesAll, atOnce, pin, program, undo, run });
+  const resumer = new Resumer({ take, holder, registry, events, takesAll, atOnce, pin, program, undo, run, onEnd });
   const calls = new StoredDurableCalls({
     take,
     registry,
@@ -112,10 +121,14 @@ export function openDurable({
 /** Steps that may change the state of a call. */
 const CHANGES: ReadonlySet<DurableStep["kind"]> = new Set(["pause", "end", "cancel", "abandon"]);
 
-/** Looks for notes where a step may have written some. */
-function takeAndTell(take: TakeDurable, notifier: Notifier): TakeDurable {
+/** Looks for notes where a step may have written some, and tells of the calls that it has ended. */
+function takeAndTell(take: TakeDurable, notifier: Notifier | null, onEnd: (ended: EndedCall) => void): TakeDurable {
   return async (step) => {
     const answer = await take(step);
+    // With a run, a call was told of another end before it was stored.
+    const told = step.kind === "cancel" && step.leg !== undefined ? step.id : null;
+    for (const ended of answer.ended ?? []) if (ended.id !== told) onEnd(ended);
+    if (notifier === null) return answer;
     if (CHANGES.has(step.kind) || (answer.kind === "ready" && answer.lost.length > 0)) notifier.look();
     return answer;
   };

@@ -3,7 +3,7 @@ import { within } from "../../base/deadline.ts";
 import { refusedCall, resultText, type ToolResult } from "../../base/result.ts";
 import { StoreError, toolError } from "../../base/errors.ts";
 import { type ClaimedCall, isSettled, type KeptCall } from "../../store/calls/durable/durable-call.ts";
-import type { DurableAnswer, TakeDurable } from "../../store/calls/durable/durable-step.ts";
+import type { DurableAnswer, EndedCall, TakeDurable } from "../../store/calls/durable/durable-step.ts";
 import { undoneId } from "../../store/calls/durable/undone-calls.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
@@ -26,8 +26,11 @@ import { effectsOf, type Undoing } from "./undo.ts";
 
 /** Interval of looks for what other processes have decided while calls wait, and of heartbeats while calls run. */
 const LOOK_MS = 1_000;
-/** Interval of looks while none waits. */
-const IDLE_MS = 30_000;
+/**
+ * Interval of looks while none waits: shorter than the time after which a process is lost, so that a call of another one is
+ * known by then. A look that finds nothing takes a fraction of a millisecond.
+ */
+const IDLE_MS = 5_000;
 /** Time for which a call waits for its tool to be registered, and pause between two tries. */
 const TOOL_WAIT_MS = 60_000;
 const TRY_MS = 5_000;
@@ -68,6 +71,8 @@ export interface ResumerParts {
   readonly undo: (undone: string, call: ClaimedCall, runs: DurableRuns) => Promise<Undoing>;
   /** Runs it on, and resolves with the result of this run. */
   readonly run: (resumption: Resumption) => Promise<ToolResult>;
+  /** A call has ended without a run. */
+  readonly onEnd: (ended: EndedCall) => void;
 }
 
 /** Runs calls on whose waits are settled. */
@@ -203,7 +208,7 @@ export class Resumer {
   }
 
   async #run(claimed: ClaimedCall): Promise<void> {
-    const { take, events } = this.#parts;
+    const { take, events, onEnd } = this.#parts;
     const { id, leg, callId, tool, tenant, readyForMs } = claimed;
     const tell = (outcome: string): void =>
       events.emit("call:resume", { id, callId, tool, tenant, legs: leg, outcome, readyForMs });
@@ -220,8 +225,9 @@ export class Resumer {
       return;
     }
     tell(made.error?.code ?? "ended");
-    const end = { kind: "end", result: resultText(made), isFailed: !made.success } as const;
-    await take({ ...end, id, leg, nowMs: Date.now() });
+    const result = resultText(made);
+    const answer = await take({ kind: "end", id, leg, result, isFailed: !made.success, nowMs: Date.now() });
+    if (answer.kind === "done") onEnd({ ...claimed, result });
   }
 
   /** Tells what the call has waited for. */
@@ -266,7 +272,7 @@ export class Resumer {
     const gate = waits.find(({ step }) => step === 0);
     if (gate !== undefined && gate.state !== "approved") {
       if (!isSettled(gate)) return "later";
-      const { code, message } = refusalOf(gate.state, gate.settled);
+      const { code, message } = refusalOf(gate);
       const expired = gate.state === "expired" ? { expired: true } : {};
       const reason = gate.settled?.reason ?? null;
       return ends(code, message, { ...expired, ...(reason === null ? {} : { reason }) });
@@ -276,8 +282,8 @@ export class Resumer {
     if (tool === null) return ends("tool_not_found", `the tool "${name}" is not registered any more`);
     const edited = gate?.settled?.arguments ?? null;
     const args = edited ?? record.args;
-    const { options, limits, command } = record;
-    const admitted = { callId, tool, args, command: command ?? undefined, limits, options, parent: null };
+    const { options, limits, command, parentCallId } = record;
+    const admitted = { callId, tool, args, command: command ?? undefined, limits, options, parent: null, parentCallId };
     return resumptionOf(admitted, claimed, runs);
   }
 

@@ -1,6 +1,5 @@
 import { GloveboxError, StoreError } from "../../base/errors.ts";
 import { isObject, type JsonValue } from "../../base/json.ts";
-import { writeAny } from "../../base/json-writer.ts";
 import { DEFAULT_LIMITS } from "../../base/limits.ts";
 import { isAmong } from "../../base/name-patterns.ts";
 import { SIGNAL_NAME } from "../../broker/capabilities/pause.ts";
@@ -13,7 +12,13 @@ import {
   type DurableCall,
   type KeptCall,
 } from "../../store/calls/durable/durable-call.ts";
-import type { DurableAnswer, DurablePage, MadeDecision, TakeDurable } from "../../store/calls/durable/durable-step.ts";
+import {
+  CURSOR,
+  type DurableAnswer,
+  type DurablePage,
+  type MadeDecision,
+  type TakeDurable,
+} from "../../store/calls/durable/durable-step.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
 import { writeArguments } from "../call/arguments.ts";
 import type { CancelEvent } from "../telemetry/durable-events.ts";
@@ -34,7 +39,8 @@ import {
 } from "./durable-calls.ts";
 import { type LinkedWait, linkObstacle, readToken } from "./decision-links.ts";
 import type { ResolvedTarget } from "./notify-options.ts";
-import { effectsOf, hasFailed, TOOL_CALLS } from "./undo.ts";
+import { answerText, dataText } from "./effect-answer.ts";
+import { effectsOf, hasFailed } from "./undo.ts";
 
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 200;
@@ -46,8 +52,6 @@ const WAITING_MAX = 1_000;
 const ID_MAX = 128;
 const REASON_MAX = 1_000;
 const ACTOR_MAX = 256;
-/** Longest data of an approval, and payload of a signal, in characters of JSON. */
-const DATA_MAX = 64 * 1024;
 const DECISIONS_MAX = 32;
 const SIGNAL = new RegExp(SIGNAL_NAME);
 const DECISIONS = ["approve", "refuse", "happened", "did_not_happen"] satisfies Decision["decision"][];
@@ -84,6 +88,7 @@ export class StoredDurableCalls implements DurableCalls {
     for (const [name, text] of Object.entries({ tool, tenant, cursor }))
       if (text !== undefined && (typeof text !== "string" || text.length > 256))
         throw new RangeError(`${name} is one text of at most 256 characters`);
+    if (cursor !== undefined && !CURSOR.test(cursor)) throw new RangeError("cursor is not one that a page has named");
     const of = { states, tenant: tenant ?? null, tool: tool ?? null, limit, cursor: cursor ?? null };
     const answer = await this.#parts.take({ kind: "list", query: of });
     if (answer.kind !== "page") throw new StoreError("the store cannot list what it has");
@@ -304,13 +309,6 @@ const NO_VALUES: DecisionValues = { arguments: null, data: null };
 /** A wait that a person decides. */
 type DecidedWait = CallWait & { readonly kind: "approval" | "outcome" };
 
-/** JSON of the answer of an effect, as its capability gives it. Throws a `RangeError`. */
-function answerText(wait: DecidedWait, answer: unknown): string {
-  const text = dataText("answer", answer);
-  const isCall = wait.kind === "outcome" && TOOL_CALLS.includes(wait.asked);
-  return isCall ? `{"ok":true,"output":${text}}` : text;
-}
-
 /** What an event says of a call and of who did something to it. */
 function eventOf({ id, callId, tool, tenant }: DurableCall, { key }: Decider): CancelEvent {
   return { id, callId, tool, tenant, key };
@@ -318,19 +316,6 @@ function eventOf({ id, callId, tool, tenant }: DurableCall, { key }: Decider): C
 
 function read({ result, ...call }: KeptCall): DurableCall {
   return { ...call, result: result === null ? null : readResult(result) };
-}
-
-/** JSON of a value for a call. Throws a `RangeError`. */
-function dataText(name: string, value: unknown): string {
-  let text: string;
-  try {
-    text = writeAny(value);
-  } catch (error) {
-    if (error instanceof RangeError) throw error;
-    throw new RangeError(`${name} cannot be written as JSON`, { cause: error });
-  }
-  if (text.length <= DATA_MAX) return text;
-  throw new RangeError(`${name} has at most ${DATA_MAX} characters of JSON`);
 }
 
 /** The states of a filter, each once. Throws a `RangeError`. */

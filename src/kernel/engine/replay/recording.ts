@@ -251,9 +251,10 @@ export function recordCall(call: EngineCall, result: ToolResult, entropyKey: str
 
 /** Parts of a recording besides the tool, the caller's values and the journal. */
 export function runOf(
-  { limits, clockMs, callNumber, end }: EngineCall,
+  { limits, clockMs, callNumber, end, seed: earlier }: EngineCall,
   entropyKey: string,
 ): Omit<RecordedRun, keyof RecordedJournal> {
-  const seed = seedOf(entropyKey, `${callNumber}`);
+  // A call that went on after a pause has the randomness with which it began.
+  const seed = earlier ?? seedOf(entropyKey, `${callNumber}`);
   return { limits, startMs: clockMs, seed, refusal: end?.lastRefusal ?? null };
 }

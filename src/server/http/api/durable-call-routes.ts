@@ -81,7 +81,10 @@ const DECISION = {
     digest: { type: "string", description: "Required to approve: the `digest` that the wait shows." },
     arguments: { type: "object", description: "Arguments in place of those that are shown." },
     data: { description: "Data for the call that asks." },
-    answer: { description: "The answer of an effect that happened: of a tool, its output. Default: `null`." },
+    answer: {
+      description:
+        'The answer of an effect that happened: of a tool, its output; of `fetch.request`, a response such as `{"status":201,"headers":{},"body":""}`. Default: `null`.',
+    },
     reason: { type: "string", maxLength: 1_000 },
     actor: { type: "string", maxLength: 256, description: "Who has decided, as your application calls them." },
   },

@@ -80,6 +80,12 @@ async function addTools(to: Engine): Promise<void> {
       capabilities: { pause: true },
     },
   );
+  await add(
+    "late",
+    `(input, { host }) =>
+      host.pause.signal({ name: "m", expiresMs: 1_000 }).catch(({ code, message }) => ({ code, message }))`,
+    { capabilities: { pause: true } },
+  );
   await add("sleep", "async ({ date }, { host }) => { await host.pause.until({ date }); return Date.now(); }", {
     capabilities: { pause: true },
   });
@@ -223,6 +229,24 @@ describe("a call that needs a person's approval", () => {
     expect(effects).toEqual([]);
   });
 
+  test("is kept in the history and told of once where it ends before its start", async () => {
+    const told: string[] = [];
+    const tell = ({ callId }: { readonly callId: string }): void => void told.push(callId);
+    engine.on("tool:error", tell);
+    const origin = { surface: "http", key: "ci" };
+    const refused = await paused("refund", {}, { origin });
+    const cancelled = await paused("refund", {}, { origin });
+    await engine.calls.durable.decide(refused.id, { decision: "refuse" });
+    await engine.calls.durable.cancel(cancelled.id);
+    for (const [{ callId }, code] of [
+      [refused, "approval_refused"],
+      [cancelled, "cancelled"],
+    ] as const)
+      await expect.poll(() => engine.calls.get(callId)).toMatchObject({ tool: "refund", code, ...origin });
+    engine.off("tool:error", tell);
+    expect(told.toSorted()).toEqual([refused.callId, cancelled.callId].toSorted());
+  });
+
   test("is decided by its digest alone, once", async () => {
     const call = await paused("refund", { amount: 4 });
     await expect(engine.calls.durable.decide(call.id, { decision: "approve" })).rejects.toThrow(/digest/);
@@ -337,6 +361,13 @@ describe("a tool that waits", () => {
     expect(output).toBeGreaterThanOrEqual(date);
   });
 
+  test("hears which signal did not come in time", async () => {
+    const { id } = await paused("late");
+    expect(await ended(id)).toMatchObject({
+      output: { code: "approval_refused", message: 'the signal "m" did not come in time' },
+    });
+  });
+
   test("waits for each of its child calls that needs an approval, whatever their order", async () => {
     let call = await paused("five");
     expect(call.waits.map(({ state }) => state)).toEqual(["open", "open", "open", "open", "open"]);
@@ -350,6 +381,21 @@ describe("a tool that waits", () => {
     expect(effects).toHaveLength(4);
     call = (await engine.calls.durable.get(call.id)) ?? call;
     expect(call.state).toBe("ended");
+  });
+
+  test("has one outcome of what it has waited for, in the run that hears of it", async () => {
+    const outcomes: string[] = [];
+    const tell = ({ capability, outcome }: { readonly capability: string; readonly outcome: string }): void =>
+      void outcomes.push(`${capability} ${outcome}`);
+    engine.on("capability:call", tell);
+    const call = await paused("parent");
+    const [wait] = call.waits;
+    const child = await engine.calls.durable.get(wait?.kind === "call" ? wait.id : "");
+    if (child === undefined) throw new Error("the child is not kept");
+    await approve(child);
+    await ended(call.id);
+    engine.off("capability:call", tell);
+    expect(outcomes).toEqual(["pause ok", "tools ok"]);
   });
 
   test("waits for a child call that a listener wants approved", async () => {
@@ -372,7 +418,7 @@ describe("a tool that waits", () => {
     });
   });
 
-  test("waits for a child call that waits", async () => {
+  test("waits for a child call that waits, which is kept as its child", async () => {
     const parent = await paused("parent");
     expect(parent.waits).toMatchObject([{ kind: "call" }]);
     const [wait] = parent.waits;
@@ -381,6 +427,7 @@ describe("a tool that waits", () => {
     expect(child).toMatchObject({ parentId: parent.id, tool: "ask" });
     await approve(child);
     expect(await ended(parent.id)).toMatchObject({ output: { child: { answer: { approved: true } } } });
+    expect(await engine.calls.get(child.callId)).toMatchObject({ parentId: parent.callId, code: "ok" });
   });
 });
 

@@ -1,4 +1,6 @@
 import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
@@ -21,6 +23,9 @@ let effects: string[] = [];
 let names: string[] = [];
 /** What the audit says that people did. */
 let acts: AuditAct[] = [];
+/** It never answers. */
+const silent = createServer(() => reached.resolve(undefined));
+let origin = "";
 
 const work = async (name: string, signal: AbortSignal): Promise<string> => {
   if (holds.has(name)) {
@@ -47,8 +52,14 @@ const desk = defineCapability({
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "glovebox-handover-"));
+  await new Promise<void>((resolve) => void silent.listen(0, "127.0.0.1", resolve));
+  origin = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
 });
-afterAll(() => rm(folder, { recursive: true }));
+afterAll(async () => {
+  silent.close();
+  silent.closeAllConnections();
+  await rm(folder, { recursive: true });
+});
 beforeEach(() => {
   holds = new Set();
   reached = Promise.withResolvers();
@@ -64,7 +75,17 @@ function open(name: string): Promise<Engine> {
     capabilities: [desk],
     audit: (entry) => void ("act" in entry && "callId" in entry && acts.push(entry)),
     calls: { path: join(folder, `${name}.sqlite`) },
-    policy: { rules: [{ allow: { desk: true, tools: ["*"] } }] },
+    policy: {
+      rules: [
+        {
+          allow: {
+            desk: true,
+            tools: ["*"],
+            fetch: { origins: [origin], privateOrigins: [origin], methods: ["POST"] },
+          },
+        },
+      ],
+    },
     tools: [
       {
         name: "pay",
@@ -72,6 +93,17 @@ function open(name: string): Promise<Engine> {
         approval: "always",
         capabilities: { desk: true },
         source: "export default async (input, { host }) => [await host.desk.pay(), await host.desk.look()];",
+      },
+      {
+        name: "post",
+        description: "Posts an order.",
+        approval: "always",
+        capabilities: { fetch: { origins: [origin], methods: ["POST"] } },
+        source: `export default async () => {
+          const answer = await fetch("${origin}/orders", { method: "POST", body: "{}" });
+          const { url, status, ok } = answer;
+          return { url, status, ok, type: answer.headers.get("content-type"), text: await answer.text() };
+        };`,
       },
       {
         name: "buy",
@@ -194,4 +226,34 @@ test("a call with an effect under way as its engine closes is in doubt", async (
     { ...nobody, step: 0, decision: "approve", digest: expect.stringMatching(/^[0-9a-f]{16,}$/) },
     { ...nobody, step, decision: "happened", digest: null },
   ]);
+});
+
+test("a request in doubt is answered with the response that a person describes, of which a status is enough", async () => {
+  for (const [name, answer, heard] of [
+    ["status", { status: 201 }, { status: 201, ok: true, type: null, text: "" }],
+    [
+      "body",
+      { headers: { "Content-Type": "a/b" }, body: "made" },
+      { status: 200, ok: true, type: "a/b", text: "made" },
+    ],
+  ] as const) {
+    reached = Promise.withResolvers();
+    const id = await closedWhile(name, () => reached.promise, "post");
+    await using engine = await open(name);
+    const { durable } = engine.calls;
+    await durable.decide(id, { decision: "happened", answer });
+    const result = await durable.result(id, {}, { waitMs: 120_000 });
+    expect(result).toMatchObject({ output: { url: `${origin}/orders`, ...heard } });
+  }
+});
+
+test("an answer that is no response is refused for a request in doubt, and the call waits on", async () => {
+  const id = await closedWhile("no-response", () => reached.promise, "post");
+  await using engine = await open("no-response");
+  const { durable } = engine.calls;
+  for (const answer of [null, "201", [], { status: 99 }, { status: "201" }, { body: {} }, { headers: { a: "\n" } }])
+    await expect(durable.decide(id, { decision: "happened", answer })).rejects.toMatchObject({
+      code: "invalid_arguments",
+    });
+  expect((await durable.get(id))?.state).toBe("in_doubt");
 });

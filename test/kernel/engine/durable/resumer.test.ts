@@ -1,4 +1,5 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { HOLDER_LOST_MS } from "../../../../src/kernel/store/calls/ledger.ts";
 import { StoreError } from "../../../../src/kernel/base/errors.ts";
 import { Resumer, type ResumerParts } from "../../../../src/kernel/engine/durable/resumer.ts";
 import type { ClaimedCall } from "../../../../src/kernel/store/calls/durable/durable-call.ts";
@@ -38,6 +39,7 @@ const PARTS: ResumerParts = {
   program: unused,
   undo: unused,
   run: unused,
+  onEnd: unused,
 };
 
 // Found by the simulation: the call was held for ever by an engine that did not know of it, and lived on.
@@ -72,4 +74,19 @@ test("a call that undoes is released, and not held, where the store cannot say w
   resumer.look();
   expect(await released.promise).toMatchObject({ kind: "release", id: "c_1.undo", leg: 1 });
   await resumer.close();
+});
+
+test("an engine for which nothing waits looks for calls of others before their process counts as lost", async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  let looks = 0;
+  const take = (): Promise<DurableAnswer> => {
+    looks++;
+    return Promise.resolve({ kind: "ready", ids: [], wakeMs: null, lost: [] });
+  };
+  const resumer = new Resumer({ ...PARTS, take });
+  resumer.look();
+  await vi.advanceTimersByTimeAsync(HOLDER_LOST_MS - 1);
+  await resumer.close();
+  expect(looks).toBeGreaterThan(1);
 });

@@ -30,11 +30,20 @@ beforeAll(async () => {
   engine = await createEngine({
     workers: 1,
     executor: "threads",
-    policy: { rules: [{ allow: { kv: {}, fetch: { origins: [origin], privateOrigins: [origin] } } }] },
+    policy: { rules: [{ allow: { kv: {}, pause: true, fetch: { origins: [origin], privateOrigins: [origin] } } }] },
     kv: { path: ":memory:" },
     calls: { path: ":memory:", keep: "everything" },
     tools: [
       { name: "world", description: "Asks.", capabilities, source: WORLD.replace("ORIGIN", JSON.stringify(origin)) },
+      {
+        name: "wait",
+        description: "Waits.",
+        capabilities: { pause: true },
+        source: `export default async (input, { host }) => {
+          const drawn = [Math.random(), crypto.randomUUID()];
+          return [...drawn, await host.pause.signal({ name: "go" }), Math.random(), crypto.randomUUID()];
+        }`,
+      },
       { name: "add", description: "Adds.", source: "export default ({ a, b }) => a + b;" },
       {
         name: "login",
@@ -66,6 +75,14 @@ describe("calls.replay", () => {
     expect(replays[9]?.result.error).toMatchObject({ code: "tool_error", type: "RangeError" });
     expect(requests).toBe(100);
     expect(await engine.calls.get("call7")).toMatchObject({ detail: { isReplayable: true } });
+  });
+
+  test("runs a call that has waited in its midst again, with the randomness with which it began", async () => {
+    const { error, metadata } = await engine.execute({ id: "waited", name: "wait", arguments: {} });
+    const { id = "" } = error?.code === "paused" ? (error.details ?? {}) : {};
+    await engine.calls.durable.signal(id, "go");
+    expect(await engine.calls.durable.result(id, {}, { waitMs: 120_000 })).toMatchObject({ success: true });
+    expect(await engine.calls.replay(metadata.callId)).toMatchObject({ verdict: "same", differences: [] });
   });
 
   test("says why a call cannot be run again", async () => {

@@ -199,7 +199,10 @@ export interface Decision {
   readonly arguments?: unknown;
   /** Data for the call, which gets it with the approval; at most 65,536 characters as JSON. */
   readonly data?: unknown;
-  /** The answer of an effect that happened, as the call is to hear it: of a tool its output. Default `null`. At most 65,536 characters as JSON. */
+  /**
+   * The answer of an effect that happened, as the call is to hear it: of a tool its output, and of `fetch.request` a response
+   * such as `{ status: 201, headers: {}, body: "" }`. Default `null`. At most 65,536 characters as JSON.
+   */
   readonly answer?: unknown;
   /** At most 1,000 characters. */
   readonly reason?: string;

@@ -180,12 +180,26 @@ export interface DurableQuery {
   readonly cursor: string | null;
 }
 
+/** Cursors of pages. */
+export const CURSOR = /^\d{1,15}$/;
+
 export interface DurablePage {
   readonly calls: readonly DurableCall[];
   readonly cursor: string | null;
 }
 
-export type DurableAnswer =
+/** A call that a step has ended without a run of it, as far as others are told of it. */
+export interface EndedCall extends Pick<DurableCall, "id" | "callId" | "tool" | "tenant" | "key"> {
+  /** JSON, as the engine has made it; empty where it is not at hand. */
+  readonly record: string;
+  /** JSON of a `ToolResult`. */
+  readonly result: string;
+}
+
+/** `ended`: calls that the step has ended without a run of them, by themselves or with their parents. */
+export type DurableAnswer = StepAnswer & { readonly ended?: readonly EndedCall[] };
+
+type StepAnswer =
   /** `pause`: stored. Other steps: done. `call`: as it is now, for `decide`, `signal` and `cancel`. */
   | { readonly kind: "done"; readonly call: KeptCall | null }
   /** `pause`: some waits are settled already, so nothing was stored: the run goes on with them. */

@@ -14,9 +14,10 @@ import { COLUMNS, type DurableRow, WEIGH_SQL } from "./durable-layout.ts";
 import { DurableNotes } from "./durable-notes.ts";
 import { DurableRows } from "./durable-rows.ts";
 import { DurableSignals } from "./durable-signals.ts";
-import { type DurableAnswer, type DurableStep, LASTING, READING } from "./durable-step.ts";
+import type { DurableAnswer, DurableStep, EndedCall } from "./durable-step.ts";
 import { LostRuns } from "./lost-runs.ts";
 import { SnippetTables } from "./snippet-tables.ts";
+import { takeTogether } from "./take-together.ts";
 import type { DurableWaits } from "./durable-waits.ts";
 import { MAY_UNDO, UndoneCalls } from "./undone-calls.ts";
 
@@ -36,6 +37,8 @@ export class DurableTables {
   readonly #lostRuns: LostRuns;
   readonly #undoing: UndoneCalls;
   readonly #notes: DurableNotes;
+  /** Calls that the step under way has ended. */
+  #ended: EndedCall[] = [];
 
   constructor(database: DatabaseSync, room: DurableCapacity) {
     this.#database = database;
@@ -50,7 +53,11 @@ export class DurableTables {
   }
 
   take(steps: readonly DurableStep[]): readonly DurableAnswer[] {
-    return takeTogether(this.#transaction, steps, (step) => this.#take(step));
+    return takeTogether(this.#transaction, steps, (step) => {
+      this.#ended = [];
+      const answer = this.#take(step);
+      return this.#ended.length === 0 ? answer : { ...answer, ended: this.#ended };
+    });
   }
 
   /** Removes some ended calls that were kept long enough; returns whether there may be more. */
@@ -242,7 +249,7 @@ export class DurableTables {
   /** A call whose run was lost goes on, unless nobody knows what became of an effect, or its runs are lost again and again. */
   #recover(row: DurableRow, nowMs: number): void {
     const isHopeless = row.lost + 1 >= LOST_MAX || row.leg - row.unrun >= LEGS_MAX;
-    if (isHopeless) return this.#finish(row, endText(row, "outcome_unknown", RUNS_LOST), nowMs);
+    if (isHopeless) return this.#endUnrun(row, "outcome_unknown", RUNS_LOST, nowMs);
     if (this.#isOrphan(row)) return this.#cancelled(row, PARENT_ENDED, nowMs);
     this.#lostRuns.recover(row, nowMs);
     this.#rows.sql(WEIGH_SQL).run(row.n);
@@ -289,7 +296,15 @@ export class DurableTables {
   }
 
   #cancelled(row: DurableRow, message: string, nowMs: number): void {
-    this.#finish(row, endText(row, "cancelled", message), nowMs);
+    this.#endUnrun(row, "cancelled", message, nowMs);
+  }
+
+  #endUnrun(row: DurableRow, code: ErrorCode, message: string, nowMs: number): void {
+    const { id, call_id: callId, tool, tenant, key } = row;
+    const { record } = this.#rows.sql("SELECT record FROM durable WHERE n = ?").get(row.n) as Pick<MadeCall, "record">;
+    const result = resultText(refusedCall({ id: callId, name: tool }, toolError(code, message), callId));
+    this.#ended.push({ id, callId, tool, tenant, key, record, result });
+    this.#finish(row, result, nowMs);
   }
 
   #release({ id, leg, nowMs }: Of<"release">): DurableAnswer {
@@ -339,7 +354,7 @@ export class DurableTables {
     const row = this.#rows.find(id, null);
     if (row === undefined || row.state === "ended") return;
     if (row.state === "in_doubt") {
-      if (row.ends_ms <= nowMs) this.#finish(row, endText(row, "outcome_unknown", NEVER_KNOWN), nowMs);
+      if (row.ends_ms <= nowMs) this.#endUnrun(row, "outcome_unknown", NEVER_KNOWN, nowMs);
       return;
     }
     if (row.state === "paused" && row.ends_ms <= nowMs) return this.#cancelled(row, TOO_LONG, nowMs);
@@ -365,17 +380,6 @@ export class DurableTables {
   }
 }
 
-/** Takes steps in one transaction: on the disk before they are answered where one must not be lost, in none where all read. */
-export function takeTogether<Answer>(
-  transaction: SqliteTransaction,
-  steps: readonly DurableStep[],
-  take: (step: DurableStep) => Answer,
-): readonly Answer[] {
-  const work = (): readonly Answer[] => steps.map(take);
-  if (steps.every(({ kind }) => READING.has(kind))) return work();
-  return steps.some(({ kind }) => LASTING.has(kind)) ? transaction.runLasting(work) : transaction.run(work);
-}
-
 const LOST: DurableAnswer = { kind: "lost" };
 const ENDED = "the call has ended";
 const PARENT_ENDED = "the call that made this one has ended";
@@ -386,9 +390,4 @@ const NEVER_KNOWN = "nobody has said what became of an effect that was under way
 /** Whether this pause was stored, whatever became of the call then. */
 function isStored(row: DurableRow, { leg, made }: PausedCall): boolean {
   return made !== null || row.leg > leg || (row.leg === leg && row.state !== "running");
-}
-
-/** JSON of the result of a call that ends in the store. */
-function endText({ call_id: callId, tool }: DurableRow, code: ErrorCode, message: string): string {
-  return resultText(refusedCall({ id: callId, name: tool }, toolError(code, message), callId));
 }

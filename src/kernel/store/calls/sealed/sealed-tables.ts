@@ -5,8 +5,14 @@ import { SqliteTransaction } from "../../sqlite/store.ts";
 import type { DurableCapacity, KeptCall } from "../durable/durable-call.ts";
 import { DurableNotes, type NoteRow, type ReadNote } from "../durable/durable-notes.ts";
 import { DurableRows } from "../durable/durable-rows.ts";
-import { takeTogether } from "../durable/durable-tables.ts";
-import { type DurableAnswer, type DurableQuery, type DurableStep, READING } from "../durable/durable-step.ts";
+import { takeTogether } from "../durable/take-together.ts";
+import {
+  type DurableAnswer,
+  type DurableQuery,
+  type DurableStep,
+  type EndedCall,
+  READING,
+} from "../durable/durable-step.ts";
 import { LostRuns } from "../durable/lost-runs.ts";
 import { undoIds } from "../durable/undone-calls.ts";
 import { awaitedOf, type CallStep, idOf, isBounded, madeOf, needOf, scriptOf } from "./call-step.ts";
@@ -224,16 +230,18 @@ export class SealedTables {
   #due({ most, nowMs }: Of<"due">): DurableAnswer {
     const lostRuns = this.#lostRuns.found(TICKED_MAX, nowMs).map(({ id }) => id);
     const lost: KeptCall[] = [];
+    const ended: EndedCall[] = [];
     for (const id of new Set([...this.#rows.due(TICKED_MAX, nowMs), ...lostRuns])) {
       try {
         const answer = this.#takeOne({ kind: "due", id, most: 0, nowMs });
         if (answer.kind === "ready") lost.push(...answer.lost);
+        ended.push(...(answer.ended ?? []));
       } catch (error) {
         if (!(error instanceof SealError)) throw error;
       }
     }
     this.#endDamaged({ kind: "due", most, nowMs });
-    return { kind: "ready", ids: this.#rows.ready(most), wakeMs: this.#rows.wakeMs(), lost };
+    return { kind: "ready", ids: this.#rows.ready(most), wakeMs: this.#rows.wakeMs(), lost, ended };
   }
 
   #list(query: DurableQuery): DurableAnswer {
