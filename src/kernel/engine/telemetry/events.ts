@@ -212,6 +212,7 @@ export interface Reconfigured {
   readonly replaced: readonly string[];
   readonly removed: readonly string[];
   readonly isPolicyChanged: boolean;
+  /** Limits of calls, or of the queue. */
   readonly areLimitsChanged: boolean;
   /** Changed options that take effect only in a newly started engine. */
   readonly needRestart: readonly string[];
