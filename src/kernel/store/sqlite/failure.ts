@@ -14,7 +14,8 @@ const CANNOT_OPEN = 14;
 const CONSTRAINT = 19;
 const NO_DATABASE = 26;
 
-const BROKEN = "is corrupt: its file is not a database, or was damaged";
+const BROKEN =
+  "is corrupt: its file is not a database, or was damaged; move it away with its -wal and -shm, and a new one is begun";
 
 /** Whether another connection is writing, so that a retry may succeed. */
 export function isBusy(error: unknown): boolean {

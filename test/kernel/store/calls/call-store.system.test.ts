@@ -5,6 +5,7 @@ import {
   mkdirSync,
   openSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -120,6 +121,17 @@ describe("a file that cannot be used", () => {
     expect(renewals).toEqual(["corrupt"]);
     expect(drops).toEqual([]);
     expect(existsSync(`${path}.corrupt`)).toBe(true);
+  });
+
+  test("a file whose first page is damaged stays, says what to do, and is begun anew once it is moved away", async () => {
+    const path = join(scratchFolder(), "calls.sqlite");
+    writeFileSync(path, Buffer.alloc(4_096, 0xa5));
+    const { store, list } = openStore({ path });
+    store.keep(rowOf({ id: "after" }), 0);
+    await expect(list()).rejects.toThrow("move it away with its -wal and -shm, and a new one is begun");
+    renameSync(path, `${path}.corrupt`);
+    await expect.poll(() => store.status().kept, { timeout: 20_000 }).toBe(1);
+    expect(idsOf(await list())).toEqual(["after"]);
   });
 
   test("a file that is gone is replaced", async () => {
