@@ -1,4 +1,5 @@
 import { readFile, stat } from "node:fs/promises";
+import { reasonOfFetch } from "../kernel/base/errors.ts";
 import { parseForWriting } from "../kernel/base/exact-json.ts";
 import { CliError, EXIT } from "./exit.ts";
 
@@ -59,7 +60,7 @@ export async function ask({ url, key }: RemoteServer, request: RemoteRequest): P
   };
   const sent = { method, headers, signal, redirect: "error" as const, ...(body === undefined ? {} : { body }) };
   const response = await fetch(new URL(path, url), sent).catch((error: unknown) => {
-    throw new CliError(EXIT.UNREACHABLE, `${url.origin} cannot be reached: ${reasonOf(error)}`);
+    throw new CliError(EXIT.UNREACHABLE, `${url.origin} cannot be reached: ${reasonOfFetch(error)}`);
   });
   if (response.ok) return response;
   const isExplained =
@@ -110,14 +111,6 @@ function advice(status: number, { role, missing }: RemoteRequest): string {
   }
 }
 
-/** Reason for a failed request, preferably the system's error code. */
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return "unknown error";
-  const { cause } = error;
-  if (cause instanceof Error && "code" in cause && typeof cause.code === "string") return cause.code;
-  return error.name === "AbortError" || error.name === "TimeoutError" ? "it does not answer" : error.message;
-}
-
 /** The text of a response, as it comes. Throws a `CliError` if the connection is lost. */
 export async function* textOf({ body }: Response): AsyncGenerator<string> {
   if (body === null) return;
@@ -126,7 +119,7 @@ export async function* textOf({ body }: Response): AsyncGenerator<string> {
     for await (const bytes of body as ReadableStream<Uint8Array<ArrayBuffer>>)
       yield decoder.decode(bytes, { stream: true });
   } catch (error) {
-    throw new CliError(EXIT.UNREACHABLE, `the connection was lost: ${reasonOf(error)}`);
+    throw new CliError(EXIT.UNREACHABLE, `the connection was lost: ${reasonOfFetch(error)}`);
   }
 }
 

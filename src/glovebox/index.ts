@@ -64,6 +64,7 @@ export type { NotifySecret, NotifyTarget } from "../kernel/engine/durable/notify
 export type { RedactValue } from "../kernel/engine/call/redact-detail.ts";
 export type { CallDetail, CallFilter, CallPage, CallSummary, StoredCall } from "../kernel/store/calls/call-record.ts";
 export type { CallDrop, CallStoreStatus } from "../kernel/store/calls/call-store.ts";
+export type { CallsDown, CallsUp } from "../kernel/store/calls/outage-report.ts";
 export { createEngine, replayCall } from "../standard/create-engine.ts";
 export type { EngineStats } from "../kernel/engine/engine.ts";
 export type { ContractAdapter, ModuleFacts, Plugin, PluginContract } from "../kernel/engine/plugin.ts";

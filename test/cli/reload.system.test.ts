@@ -90,6 +90,14 @@ describe("an engine that takes other options", () => {
     expect((await engine.execute({ name: "asks", arguments: {} })).success).toBe(true);
   });
 
+  test("gives the queue other limits without a restart", async () => {
+    await using engine = await createEngine({ ...OPTIONS, tools: [saying("same", "1")] });
+    const queue = { perTenant: 1, maxQueued: 5 };
+    const changed = await engine.reconfigure({ ...OPTIONS, tools: [saying("same", "1")], queue });
+    expect(changed).toMatchObject({ areLimitsChanged: true, replaced: [], needRestart: [] });
+    expect(await engine.metrics()).toMatch(/^glovebox_queue_capacity 5$/m);
+  });
+
   test("names those that need a restart", async () => {
     await using engine = await createEngine(OPTIONS);
     const { needRestart } = await engine.reconfigure({ ...OPTIONS, workers: 2, fetch: { connectMs: 5 } });

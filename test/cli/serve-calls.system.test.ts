@@ -48,6 +48,12 @@ test("--keep-calls nothing keeps nothing, and a store that cannot be written doe
   expect(existsSync(join(cwd, ".glovebox", "calls.sqlite"))).toBe(false);
   const ready = await fetch(`${broken.url}/readyz`);
   expect(ready.status).toBe(200);
-  expect(await ready.json()).toMatchObject({ status: "ready", calls: { problem: "the store cannot be opened" } });
+  expect(await ready.json()).toMatchObject({
+    status: "ready",
+    calls: { problem: "the store cannot be opened: ENOTDIR" },
+  });
+  const line = "calls cannot be kept: the store cannot be opened: ENOTDIR";
+  await expect.poll(() => broken.errors.join("\n"), { timeout: 10_000 }).toContain(line);
+  expect(broken.errors.join("\n")).toContain(join(cwd, "state", "calls.sqlite"));
   expect(await (await fetch(`${none.url}/readyz`)).json()).not.toHaveProperty("calls");
 });

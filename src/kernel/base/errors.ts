@@ -382,3 +382,11 @@ const LINE_MAX = 500;
 export function withoutPaths(line: string): string {
   return line.replaceAll(/(?:file:\/\/)?\/[^\s'"]*\//g, "").slice(0, LINE_MAX);
 }
+
+/** Why a `fetch` failed: Node keeps the reason, such as `ECONNREFUSED`, in the cause of its error. */
+export function reasonOfFetch(error: unknown): string {
+  if (!(error instanceof Error)) return "unknown error";
+  const { cause } = error;
+  if (cause instanceof Error && "code" in cause && typeof cause.code === "string") return cause.code;
+  return error.name === "AbortError" || error.name === "TimeoutError" ? "it does not answer" : error.message;
+}

@@ -246,6 +246,8 @@ function listenerOf(events: Events): CallStoreListener {
   return {
     onDrop: (drop) => events.emit("calls:drop", drop),
     onRenewed: (reason) => events.emit("calls:renew", { reason }),
+    onDown: (event) => events.emit("calls:down", event),
+    onUp: (event) => events.emit("calls:up", event),
     onHeard: () => undefined,
   };
 }

@@ -15,6 +15,7 @@ export class Reconfiguration {
   #policy: Policy;
   #codeMode: ResolvedOptions["codeMode"];
   #modelChars: number;
+  #queue: ResolvedOptions["queue"];
   /** Names of the tools that came from options: only these are removed when new options lack them. */
   #own: ReadonlySet<string> = new Set();
   /** The last reconfiguration. They run one at a time, because each compares with the result of the one before. */
@@ -26,6 +27,7 @@ export class Reconfiguration {
     this.#policy = resolved.policy;
     this.#codeMode = resolved.codeMode;
     this.#modelChars = resolved.modelChars;
+    this.#queue = resolved.queue;
     this.#parts = parts;
   }
 
@@ -39,7 +41,7 @@ export class Reconfiguration {
     return this.#modelChars;
   }
 
-  /** Applies tools, policy and limits of new options, or nothing if anything is invalid. */
+  /** Applies tools, policy, limits and queue of new options, or nothing if anything is invalid. */
   apply(options: EngineOptions): Promise<Reconfigured> {
     const applied = this.#last.then(() => this.#apply(options));
     this.#last = applied.catch(() => undefined);
@@ -111,10 +113,14 @@ export class Reconfiguration {
   }
 
   #putRest(resolved: ResolvedOptions, grants: Grants): Pick<Reconfigured, "isPolicyChanged" | "areLimitsChanged"> {
-    const { broker, bounds } = this.#parts;
+    const { broker, bounds, scheduler } = this.#parts;
     const isPolicyChanged = differ(this.#policy, resolved.policy);
-    const areLimitsChanged = (["limits", "maxLimits"] as const).some((name) => differ(bounds[name], resolved[name]));
+    const isQueueChanged = differ(this.#queue, resolved.queue);
+    const areLimitsChanged =
+      isQueueChanged || (["limits", "maxLimits"] as const).some((name) => differ(bounds[name], resolved[name]));
     if (isPolicyChanged) broker.use(grants);
+    if (isQueueChanged) scheduler.use(resolved.queue);
+    this.#queue = resolved.queue;
     this.#policy = resolved.policy;
     this.#codeMode = resolved.codeMode;
     this.#modelChars = resolved.modelChars;
@@ -125,8 +131,8 @@ export class Reconfiguration {
   }
 
   #needRestart(options: EngineOptions, resolved: ResolvedOptions): readonly string[] {
-    const decided = (["executor", "workers", "queue", "broker", "kv", "stateDir", "calls", "root"] as const).filter(
-      (name) => differ(this.#resolved[name], resolved[name]),
+    const decided = (["executor", "workers", "broker", "kv", "stateDir", "calls", "root"] as const).filter((name) =>
+      differ(this.#resolved[name], resolved[name]),
     );
     const sources = resolved.sources.flatMap(({ fixed }, at) => {
       const before = this.#resolved.sources[at]?.fixed;

@@ -1,3 +1,4 @@
+import { reasonOfFetch } from "../../kernel/base/errors.ts";
 import { importOptional } from "../../kernel/base/optional-package.ts";
 import { isObject } from "../../kernel/base/json.ts";
 import type { OAuthSettings } from "./oauth-options.ts";
@@ -131,7 +132,6 @@ async function fetchBounded(url: string, init: RequestInit, maxBytes: number): P
     if (response.status !== 200) throw new TypeError(`the response's status is ${response.status}`);
     return new Response(Buffer.concat(chunks));
   } catch (error) {
-    const message = `the authorization server cannot be asked: ${error instanceof Error ? error.message : "no response"}`;
-    throw new UnavailableError(message, { cause: error });
+    throw new UnavailableError(`the authorization server cannot be asked: ${reasonOfFetch(error)}`, { cause: error });
   }
 }

@@ -69,7 +69,7 @@ export async function readLeniently(
   const said = isObject(own) ? overrides : [];
   const whole = said.reduce((value, over) => named(lay(value, over.path, over.value)), named(own));
   const origin = new Origin(read, overrides);
-  const violations = withoutEchoes(checkOf(whole).check(whole));
+  const violations = withoutTwins(withoutEchoes(checkOf(whole).check(whole)));
   const sourceOf = (at: readonly string[]): Source => origin.of(at);
   const repeated = read?.repeated ?? [];
   const [first] = violations;
@@ -99,6 +99,17 @@ export async function readLeniently(
     configuration: { values: withoutWrong(whole, violations), file, sourceOf },
     error: new ConfigError(message, [...repeated, ...findings]),
   };
+}
+
+/** One violation for each text: a rule of several parts may be told in the same words for each of them. */
+function withoutTwins(violations: readonly Violation[]): readonly Violation[] {
+  const said = new Set<string>();
+  return violations.filter((violation) => {
+    const { message } = discreet(violation);
+    const isNew = !said.has(message);
+    said.add(message);
+    return isNew;
+  });
 }
 
 /** The check of these settings, or of all where one is unknown. */

@@ -1,7 +1,7 @@
 import { ConfigError, type ConfigFinding } from "./config-error.ts";
 import type { Override } from "./configuration.ts";
 import { HIDDEN, URLS } from "./schema.ts";
-import { nearest, readText, type Setting, settingAt, SETTINGS } from "./names.ts";
+import { nearest, PREFIX, readText, type Setting, settingAt, SETTINGS } from "./names.ts";
 
 /** Variables that are not settings: the configuration's path, and a single administrator's key. */
 const OTHERS: readonly string[] = ["GLOVEBOX_CONFIG", "GLOVEBOX_KEY"];
@@ -20,10 +20,11 @@ export function readEnvironment(environment: NodeJS.ProcessEnv): readonly Overri
   const known = new Map(VARIABLES.map((setting) => [setting.variable, setting]));
   const findings: ConfigFinding[] = [];
   for (const [name, text = ""] of Object.entries(environment)) {
-    if (!name.startsWith("GLOVEBOX_") || isServiceLink(name, text)) continue;
+    if (!name.startsWith(PREFIX) || isServiceLink(name, text)) continue;
     if (known.has(name) || OTHERS.includes(name)) continue;
-    const meant = nearest(name, [...known.keys(), ...OTHERS]);
-    const hint = meant === undefined ? "see glovebox config names" : `is ${meant} meant?`;
+    const names = [...known.keys(), ...OTHERS].map((one) => one.slice(PREFIX.length));
+    const meant = nearest(name.slice(PREFIX.length), names);
+    const hint = meant === undefined ? "see glovebox config names" : `is ${PREFIX}${meant} meant?`;
     const message = `there is no such setting; ${hint}`;
     findings.push({ rule: "config/unknown-key", place: name.slice(0, 100), message });
   }

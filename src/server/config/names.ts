@@ -10,7 +10,7 @@ export interface Setting {
   readonly part: Part;
 }
 
-const PREFIX = "GLOVEBOX_";
+export const PREFIX = "GLOVEBOX_";
 
 /** Every setting, those around others first. */
 export const SETTINGS: readonly Setting[] = settingsOf(CONFIG_SCHEMA, []);
@@ -50,26 +50,32 @@ export function readText(text: string, { type }: Part): unknown {
   }
 }
 
-/** The most similar known name, if any is close enough. */
+const NAME_MAX = 100;
+
+/** The most similar known name, if any is close enough: a third of the longer one's letters may differ. */
 export function nearest(name: string, known: Iterable<string>): string | undefined {
-  let [best, least]: [string | undefined, number] = [undefined, Math.max(2, Math.floor(name.length / 3))];
+  const cut = name.slice(0, NAME_MAX);
+  let [best, least]: [string | undefined, number] = [undefined, Infinity];
   for (const one of known) {
-    const apart = distance(name.slice(0, 100), one);
-    if (apart <= least) [best, least] = [one, apart - 1];
+    const apart = distance(cut, one);
+    if (apart < least && apart <= Math.max(cut.length, one.length) / 3) [best, least] = [one, apart];
   }
   return best;
 }
 
-/** Edit distance: the number of characters to change, add or remove. */
+/** Edit distance: the number of characters to change, add or remove, and of neighbours to swap. */
 function distance(a: string, b: string): number {
+  let before: readonly number[] = [];
   let row = Array.from({ length: b.length + 1 }, (_, at) => at);
   for (let at = 0; at < a.length; at++) {
     const next = [at + 1];
     for (let to = 0; to < b.length; to++) {
       const changed = (row[to] ?? 0) + (a[at] === b[to] ? 0 : 1);
-      next.push(Math.min(changed, (row[to + 1] ?? 0) + 1, (next[to] ?? 0) + 1));
+      const isSwapped = at > 0 && to > 0 && a[at] === b[to - 1] && a[at - 1] === b[to];
+      const swapped = isSwapped ? (before[to - 1] ?? 0) + 1 : Infinity;
+      next.push(Math.min(changed, swapped, (row[to + 1] ?? 0) + 1, (next[to] ?? 0) + 1));
     }
-    row = next;
+    [before, row] = [row, next];
   }
   return row.at(-1) ?? 0;
 }

@@ -166,6 +166,7 @@ test("a host without descriptors says why it starts no process, and goes on when
         served: "fine",
         ready: false,
         problem: "EMFILE",
+        isAdvised: true,
         after: null,
         reasons: ["overrun", "spawn"],
         causes: ["EMFILE"],

@@ -15,9 +15,12 @@ afterAll(() => {
   server.close();
 });
 
-async function openTokens(): Promise<Tokens> {
+function urlOfServer(): string {
   const address = server.address();
-  const url = `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}/introspect`;
+  return `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}/introspect`;
+}
+
+async function openTokens(url = urlOfServer()): Promise<Tokens> {
   const introspection = { url, clientId: "glovebox", clientSecret: { env: "SECRET" } };
   const options = {
     issuer: "https://login.example.com",
@@ -51,4 +54,15 @@ test("no more than 256 tokens are checked at once, and one that many send once",
   const same = Array.from({ length: 50 }, () => tokens.check("token-0"));
   expect(await tokens.check("token-256")).toMatchObject({ kind: "unavailable" });
   await answerAll(256, [...checks, ...same]);
+});
+
+test("the reason why the authorization server cannot be asked is the system's code", async () => {
+  const closed = createServer();
+  await once(closed.listen(0, "127.0.0.1"), "listening");
+  const address = closed.address();
+  const port = typeof address === "object" ? address?.port : 0;
+  await new Promise((resolve) => closed.close(resolve));
+  const tokens = await openTokens(`http://127.0.0.1:${port}/introspect`);
+  const reason = "the authorization server cannot be asked: ECONNREFUSED";
+  expect(await tokens.check("token")).toEqual({ kind: "unavailable", reason });
 });

@@ -167,6 +167,18 @@ secrets:
     expect(String(refused)).not.toContain("hush");
   });
 
+  test("names the members of which a part must have exactly one, and says each mistake once", async () => {
+    const file = join(folder, "one-of.yaml");
+    const oauth = "oauth: { issuer: https://a.example, scopes: { a: [execute] }, tenant: a, tenantClaim: b }";
+    writeFileSync(file, `${oauth}\nsecrets: { KEY: { value: hush-hush-1, env: HOME } }\n`);
+    const refused = await loadConfig(file).catch((error: unknown) => error);
+    expect((refused as ConfigError).findings.map(({ message }) => message)).toEqual([
+      "/oauth must have exactly one of jwksUri and introspection",
+      "/oauth must have exactly one of tenant and tenantClaim",
+      "/secrets/KEY must have bind, and one of value, env and file",
+    ]);
+  });
+
   test("that is not there is refused", async () => {
     await expect(loadConfig(join(folder, "nowhere.yaml"))).rejects.toBeInstanceOf(ConfigError);
   });

@@ -341,5 +341,7 @@ describe("the environment", () => {
 test("the nearest name is one with few other characters, or none", () => {
   expect(nearest("wokers", ["host", "workers"])).toBe("workers");
   expect(nearest("port", ["host", "post"])).toBe("post");
+  expect(nearest("wran", ["trace", "warn"])).toBe("warn");
   expect(nearest("zzzz", ["host", "workers"])).toBeUndefined();
+  expect(nearest("db", ["kv", "host"])).toBeUndefined();
 });

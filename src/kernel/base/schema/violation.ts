@@ -69,7 +69,21 @@ function toViolation(error: ErrorObject): Violation {
     return { pointer, keyword, expected, received, message };
   }
   const received = describeValue(value);
-  return { pointer, keyword, expected, received, message: `${place} must be ${expected}, but got ${received}` };
+  const names = keyword === "oneOf" ? oneNamesOf(error.schema) : null;
+  const message = names === null ? `${place} must be ${expected}, but got ${received}` : `${place} must have ${names}`;
+  return { pointer, keyword, expected: names === null ? expected : `an object with ${names}`, received, message };
+}
+
+/** The names in `oneOf` where each of its schemas does no more than to require one property. */
+function oneNamesOf(schemas: unknown): string | null {
+  if (!Array.isArray(schemas)) return null;
+  const names = schemas.flatMap((schema: unknown) => {
+    const required = property(schema, "required");
+    const isAll = typeof schema === "object" && schema !== null && Object.keys(schema).length === 1;
+    return isAll && Array.isArray(required) && required.length === 1 ? [cut(String(required[0]), MAX_TEXT)] : [];
+  });
+  if (names.length < schemas.length || names.length < 2) return null;
+  return cut(`exactly one of ${names.slice(0, -1).join(", ")} and ${names.at(-1)}`, MAX_EXPECTED);
 }
 
 /** The keyword's requirement, worded to follow "must be". */

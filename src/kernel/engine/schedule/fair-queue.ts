@@ -1,9 +1,12 @@
 import { NodeHeap } from "../../base/node-heap.ts";
 import { ConcurrencyCap, Tenant, type Flow, type FlowQueue, type Waiting } from "./flows.ts";
 
-interface FairQueueOptions {
+interface FairQueueLimits {
   readonly concurrency: number;
   readonly perTenant: number;
+}
+
+interface FairQueueOptions extends FairQueueLimits {
   readonly clock: () => number;
 }
 
@@ -21,8 +24,8 @@ interface FairQueueOptions {
  * same capped tenant.
  */
 export class FairQueue {
-  readonly #concurrency: number;
-  readonly #perTenant: number;
+  #concurrency: number;
+  #perTenant: number;
   readonly #clock: () => number;
   readonly #open = new NodeHeap<ConcurrencyCap>();
   readonly #caps = new Map<string, ConcurrencyCap>();
@@ -41,6 +44,13 @@ export class FairQueue {
     this.#concurrency = options.concurrency;
     this.#perTenant = options.perTenant;
     this.#clock = options.clock;
+  }
+
+  /** Other limits. A tenant whose calls ran without a cap is counted from here on. */
+  use({ concurrency, perTenant }: FairQueueLimits): void {
+    this.#concurrency = concurrency;
+    this.#perTenant = perTenant;
+    for (const tenant of this.#tenants.values()) this.#unpark(tenant);
   }
 
   get waiting(): number {
@@ -93,8 +103,7 @@ export class FairQueue {
     if (cap.waiting > 0) this.#rank(cap);
     if (tenant !== undefined) {
       tenant.running--;
-      for (const queue of tenant.parked) this.#show(queue);
-      tenant.parked.clear();
+      this.#unpark(tenant);
     }
     this.forget(cap, tenant);
   }
@@ -203,6 +212,11 @@ export class FairQueue {
     queue.refresh();
     queue.cap.queues.push(queue);
     this.#rank(queue.cap);
+  }
+
+  #unpark(tenant: Tenant): void {
+    for (const queue of tenant.parked) this.#show(queue);
+    tenant.parked.clear();
   }
 
   #update(queue: FlowQueue): void {

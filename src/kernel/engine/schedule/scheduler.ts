@@ -34,7 +34,7 @@ import { Refusal, type RefusalCode } from "./queue-entry.ts";
 /** Interval of deadline checks, in milliseconds: a call is refused at most twice this much too late. */
 const SWEEP_MS = 2;
 
-export interface SchedulerOptions {
+export interface SchedulerLimits {
   /** Maximum number of waiting calls. */
   readonly maxQueued: number;
   /** Maximum number of running calls. */
@@ -43,6 +43,9 @@ export interface SchedulerOptions {
   readonly perTool: number;
   /** Maximum number of running calls of one tenant; `Infinity` for no cap. */
   readonly perTenant: number;
+}
+
+export interface SchedulerOptions extends SchedulerLimits {
   /** Monotonic clock, in milliseconds. */
   readonly clock?: () => number;
 }
@@ -68,10 +71,7 @@ export interface SchedulerStats {
 }
 
 export class Scheduler {
-  readonly #maxQueued: number;
-  readonly #concurrency: number;
-  readonly #perTool: number;
-  readonly #isTenantCapped: boolean;
+  #limits: SchedulerLimits;
   readonly #clock: () => number;
   readonly #fair: FairQueue;
   readonly #deadlines: DeadlineWheel;
@@ -85,15 +85,9 @@ export class Scheduler {
   #lent = 0;
 
   constructor(options: SchedulerOptions) {
-    const { maxQueued, concurrency, perTool, perTenant, clock = () => performance.now() } = options;
-    requireCount("maxQueued", maxQueued, 0);
-    requireCount("concurrency", concurrency, 1);
-    requireCount("perTool", perTool, 1);
-    requireCount("perTenant", perTenant, 1);
-    this.#maxQueued = maxQueued;
-    this.#concurrency = concurrency;
-    this.#perTool = perTool;
-    this.#isTenantCapped = perTenant !== Infinity;
+    const { concurrency, perTenant, clock = () => performance.now() } = options;
+    requireLimits(options);
+    this.#limits = options;
     this.#clock = clock;
     this.#fair = new FairQueue({ concurrency, perTenant, clock });
     this.#deadlines = new DeadlineWheel(SWEEP_MS, clock());
@@ -102,14 +96,25 @@ export class Scheduler {
     );
   }
 
+  /**
+   * Other limits from now on. What runs goes on, also beyond them; what waits and now may start starts. A call that came
+   * before keeps the cap of its tool.
+   */
+  use(limits: SchedulerLimits): void {
+    requireLimits(limits);
+    this.#limits = limits;
+    this.#fair.use(limits);
+    this.#startWaiting();
+  }
+
   /** Starts the entry as soon as it has a slot, before returning if it need not wait; or refuses it. */
   add(request: ScheduleRequest, entry: QueueEntry): void {
     if (this.#isClosed) return refuse(entry, "engine_closed", "the engine is closing and accepts no more calls");
     if (request.signal?.aborted === true) {
       return refuse(entry, "cancelled", "the call was cancelled before it started");
     }
-    const cap = this.#fair.capOf(request.tool, request.perTool ?? this.#perTool);
-    const tenant = this.#isTenantCapped ? this.#fair.tenant(request.tenant) : undefined;
+    const cap = this.#fair.capOf(request.tool, request.perTool ?? this.#limits.perTool);
+    const tenant = this.#limits.perTenant !== Infinity ? this.#fair.tenant(request.tenant) : undefined;
     if (this.#fair.claim(cap, tenant)) return startIn(new HeldSlot(this.#release, cap, tenant), entry, 0);
     if (this.#isFull()) return this.#refuseFull(entry, cap, tenant);
     this.#wait(request, cap, entry);
@@ -146,8 +151,8 @@ export class Scheduler {
     return {
       queued: this.#fair.waiting,
       running: this.#fair.running + this.#lent,
-      maxQueued: this.#maxQueued,
-      concurrency: this.#concurrency,
+      maxQueued: this.#limits.maxQueued,
+      concurrency: this.#limits.concurrency,
     };
   }
 
@@ -201,8 +206,8 @@ export class Scheduler {
 
   #isFull(): boolean {
     // The call may have raised its tool's cap, which lets others start and make room.
-    if (this.#fair.waiting >= this.#maxQueued) this.#startWaiting();
-    return this.#fair.waiting >= this.#maxQueued;
+    if (this.#fair.waiting >= this.#limits.maxQueued) this.#startWaiting();
+    return this.#fair.waiting >= this.#limits.maxQueued;
   }
 
   #refuseFull(entry: QueueEntry, cap: ConcurrencyCap, tenant: Tenant | undefined): void {
@@ -268,6 +273,13 @@ function startIn(slot: Slot, entry: QueueEntry, queueMs: number): void {
 
 function refuse(entry: QueueEntry, code: RefusalCode, message: string): void {
   entry.refuse(new Refusal(code, message, 0));
+}
+
+function requireLimits({ maxQueued, concurrency, perTool, perTenant }: SchedulerLimits): void {
+  requireCount("maxQueued", maxQueued, 0);
+  requireCount("concurrency", concurrency, 1);
+  requireCount("perTool", perTool, 1);
+  requireCount("perTenant", perTenant, 1);
 }
 
 function requireCount(name: string, value: number, least: number): void {

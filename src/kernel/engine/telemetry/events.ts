@@ -3,6 +3,7 @@ import type { CapabilityEvent } from "../../broker/capability-event.ts";
 import type { SecretViolation } from "../../broker/capabilities/secrets/placeholders.ts";
 import type { Finding } from "../../broker/grants.ts";
 import type { CallDrop } from "../../store/calls/call-store.ts";
+import type { CallsDown, CallsUp } from "../../store/calls/outage-report.ts";
 import type { ErrorCode } from "../../base/errors.ts";
 import type { ExecutorEvents } from "../../executor/executor.ts";
 import type { Pressure } from "../../base/os/pressure.ts";
@@ -94,6 +95,13 @@ export interface EventMap<Tools = AnyTools> extends ExecutorEvents {
   "audit:drop": [event: AuditDrop];
   /** The store of calls dropped some, because it could not write them in time; emitted several times a second at most. */
   "calls:drop": [event: CallDrop];
+  /**
+   * The store of calls in a file cannot be used: told after a second, and then with growing pauses, up to five minutes,
+   * while it lasts. What is wrong with one in Redis is told by `redis:down`.
+   */
+  "calls:down": [event: CallsDown];
+  /** The store of calls in a file can be used again. */
+  "calls:up": [event: CallsUp];
   /** The store of calls began another file: the old one was damaged, and is kept beside it, or was gone. */
   "calls:renew": [event: { readonly reason: "corrupt" | "gone" }];
   /** A tool was registered. `findings`: capabilities it requests that the policy grants to no tenant. */
@@ -204,6 +212,7 @@ export interface Reconfigured {
   readonly replaced: readonly string[];
   readonly removed: readonly string[];
   readonly isPolicyChanged: boolean;
+  /** Limits of calls, or of the queue. */
   readonly areLimitsChanged: boolean;
   /** Changed options that take effect only in a newly started engine. */
   readonly needRestart: readonly string[];

@@ -54,6 +54,8 @@ export function logEvents(events: Events, logger: Logger): void {
   events.on("calls:drop", (event) =>
     logger.warn(event, "calls were not kept: their store could not write them in time"),
   );
+  events.on("calls:down", ({ problem, ...event }) => logger.warn(event, `calls cannot be kept: ${problem}`));
+  events.on("calls:up", (event) => logger.info(event, "calls can be kept again"));
   events.on("calls:renew", (event) => logger.warn(event, "the store of calls began another file"));
   events.on("tool:register", ({ info: { name, version, isolation }, replaced, findings }) => {
     logger.info({ tool: name, version, isolation, replaced }, "a tool was registered");

@@ -270,7 +270,7 @@ export class ChildHandle {
       this.#process.once("error", (error) => {
         // A process that could not be started emits no `exit`.
         if (this.#process.pid !== undefined) return;
-        this.#startError = withoutPaths(error.message);
+        this.#startError = startErrorOf(error);
         settle();
       });
       this.#process.once("exit", (code, by) => {
@@ -314,6 +314,15 @@ function killInside(outerPid: number): boolean {
   } catch {
     return false;
   }
+}
+
+/** Errors of the system for a process that may open too few files: a number above its limit is invalid. */
+const FEW_FILES: ReadonlySet<unknown> = new Set(["EINVAL", "EMFILE"]);
+
+function startErrorOf(error: Error): string {
+  const isOfFiles = "code" in error && FEW_FILES.has(error.code);
+  const remedy = isOfFiles ? "; raise the limit of open files (ulimit -n) to 1,024 or more" : "";
+  return `${withoutPaths(error.message)}${remedy}`;
 }
 
 /** Why a process ended at its start, in one line for the operator, without paths and stacks of the host. */

@@ -14,6 +14,7 @@ import type {
 import type { DurableAnswer, DurableStep } from "./durable/durable-step.ts";
 import type { Difference } from "./differences.ts";
 import type { LedgerAnswer, LedgerStep } from "./ledger.ts";
+import { type OutageListener, OutageReport } from "./outage-report.ts";
 import { DROP_REASONS, type DropReason, type FromStore, type StoreAnswer } from "./thread/messages.ts";
 import type { CallComparison, StepAnswer, StoreProblem, StoreSettings, ToStore } from "./thread/messages.ts";
 
@@ -64,7 +65,7 @@ export interface CallStoreStatus {
   readonly problem: string | null;
 }
 
-export interface CallStoreListener {
+export interface CallStoreListener extends OutageListener {
   readonly onDrop: (drop: CallDrop) => void;
   readonly onRenewed: (reason: "corrupt" | "gone") => void;
   /** Another process has kept a call, and `watch` asks for it. */
@@ -113,6 +114,8 @@ export class CallStore {
   #bytes = 0;
   readonly #dropped: Record<DropReason, number>;
   #problem: StoreProblem | null = null;
+  /** Of a file: what is wrong with Redis is told by its probe. */
+  readonly #outage: OutageReport | null;
   /** Drops that were not told yet. */
   #untold: CallDrop | null = null;
   #telling: NodeJS.Timeout | undefined;
@@ -122,6 +125,7 @@ export class CallStore {
   constructor(settings: StoreSettings, listener: CallStoreListener) {
     this.settings = settings;
     this.#listener = listener;
+    this.#outage = "path" in settings ? new OutageReport(settings.path, listener) : null;
     this.#dropped = Object.fromEntries(DROP_REASONS.map((reason) => [reason, 0])) as Record<DropReason, number>;
   }
 
@@ -216,6 +220,7 @@ export class CallStore {
       this.#end(worker);
       void worker.terminate();
     }
+    this.#outage?.close();
     this.#tell();
   }
 
@@ -323,7 +328,7 @@ export class CallStore {
         return message.calls.forEach(this.#listener.onHeard);
       case "problem":
         this.#problem = message.problem;
-        return;
+        return this.#outage?.set(message.problem);
       case "renewed":
         return this.#listener.onRenewed(message.reason);
       default:

@@ -14,7 +14,8 @@ const CANNOT_OPEN = 14;
 const CONSTRAINT = 19;
 const NO_DATABASE = 26;
 
-const BROKEN = "is corrupt: its file is not a database, or was damaged";
+const BROKEN =
+  "is corrupt: its file is not a database, or was damaged; move it away with its -wal and -shm, and a new one is begun";
 
 /** Whether another connection is writing, so that a retry may succeed. */
 export function isBusy(error: unknown): boolean {
@@ -61,6 +62,7 @@ function wordsOf(error: unknown): string {
   const code = codeOf(error);
   switch (code) {
     case undefined:
+      return `cannot be opened${systemCodeOf(error)}`;
     case CANNOT_OPEN:
       return "cannot be opened";
     case READ_ONLY:
@@ -81,4 +83,10 @@ function wordsOf(error: unknown): string {
 function codeOf(error: unknown): number | undefined {
   const code: unknown = error instanceof Error ? Reflect.get(error, "errcode") : undefined;
   return typeof code === "number" ? code & 0xff : undefined;
+}
+
+/** Such as `: ENOTDIR`. The message of such an error has a path. */
+function systemCodeOf(error: unknown): string {
+  const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
+  return typeof code === "string" && /^E[A-Z0-9]+$/.test(code) ? `: ${code}` : "";
 }

@@ -73,10 +73,24 @@ export class ForeignStoreError extends Error {
 /** Creates a missing file with mode 0600. SQLite gives the files beside it the same mode. */
 export function createFile(path: string): void {
   if (path === IN_MEMORY) return;
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  try {
+  // Where a file is in the place of the folder, opening says so: ENOTDIR.
+  unlessThere(() => mkdirSync(dirname(path), { recursive: true, mode: 0o700 }));
+  unlessThere(() => {
     // Only create a new file: closing an existing one would release the locks that this process holds on it.
     closeSync(openSync(path, "wx", 0o600));
+  });
+  // SQLite does not say why it cannot open a file.
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true)
+    throw new FolderError("a folder is in its place");
+}
+
+class FolderError extends Error {
+  readonly code = "EISDIR";
+}
+
+function unlessThere(make: () => void): void {
+  try {
+    make();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   }

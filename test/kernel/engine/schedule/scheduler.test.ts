@@ -343,3 +343,31 @@ test("a start that releases its slot has returned before the next one begins", (
   held?.release();
   expect(deepest).toBe(1);
 });
+
+test("other limits start what waited for the old ones, cap what comes, and end nothing", async () => {
+  const desk = new Desk({ concurrency: 4, perTenant: 1, maxQueued: 3 });
+  for (const name of ["a1", "a2", "a3"]) desk.call(name, { tenant: "a" });
+  expect(desk.running).toEqual(["a1"]);
+  desk.scheduler.use({ concurrency: 4, perTenant: 2, perTool: Infinity, maxQueued: 2 });
+  expect(desk.running).toEqual(["a1", "a2"]);
+  desk.scheduler.use({ concurrency: 1, perTenant: Infinity, perTool: 1, maxQueued: 2 });
+  desk.call("b");
+  desk.call("too many");
+  await flush();
+  expect(desk.outcomes.get("too many")).toBe("queue_full");
+  for (const name of ["a1", "a2", "a3"]) await desk.finish(name);
+  expect(desk.started).toEqual(["a1", "a2", "a3", "b"]);
+  expect(desk.scheduler.stats()).toEqual({ queued: 0, running: 1, maxQueued: 2, concurrency: 1 });
+});
+
+test("a cap that comes while a tenant's calls run is reached by those that come", async () => {
+  const desk = new Desk({ concurrency: 9 });
+  desk.call("before", { tenant: "a" });
+  desk.scheduler.use({ concurrency: 9, perTenant: 1, perTool: Infinity, maxQueued: 9 });
+  for (const name of ["first", "second"]) desk.call(name, { tenant: "a" });
+  expect(desk.running).toEqual(["before", "first"]);
+  await desk.finish("before");
+  expect(desk.running).toEqual(["first"]);
+  await desk.finish("first");
+  expect(desk.running).toEqual(["second"]);
+});

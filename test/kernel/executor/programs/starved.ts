@@ -42,6 +42,7 @@ for (let again = 0; again < 50; again++) {
   await delay(10);
 }
 const { ready, problem } = engine.stats().executor;
+const isAdvised = problem?.includes("raise the limit of open files (ulimit -n)") === true;
 for (const fd of taken) closeSync(fd);
 const { output } = await engine.execute({ name: "fine", arguments: {} });
 const after = engine.stats().executor.problem;
@@ -51,6 +52,7 @@ console.log(
     served: output,
     ready,
     problem: codeOf(problem),
+    isAdvised,
     after,
     reasons: [...reasons],
     causes: [...causes],

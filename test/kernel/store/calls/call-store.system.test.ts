@@ -5,6 +5,7 @@ import {
   mkdirSync,
   openSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -52,14 +53,27 @@ describe("a file that cannot be used", () => {
     writeFileSync(join(folder, "state"), "a file in the place of the folder");
     const { store, list, drops } = openStore({ path: join(folder, "state", "calls.sqlite") });
     store.keep(rowOf({ id: "first" }), 0);
-    await expect(list()).rejects.toThrow("the store cannot be opened");
-    await expect.poll(() => store.status().problem).toBe("the store cannot be opened");
+    await expect(list()).rejects.toThrow("the store cannot be opened: ENOTDIR");
+    await expect.poll(() => store.status().problem).toBe("the store cannot be opened: ENOTDIR");
     rmSync(join(folder, "state"));
     mkdirSync(join(folder, "state"));
     await expect.poll(() => store.status().kept).toBe(1);
     expect(store.status().problem).toBeNull();
     expect(idsOf(await list())).toEqual(["first"]);
     expect(drops).toEqual([]);
+  });
+
+  test("is told once with its path and the system's code, and when it can be used again", async () => {
+    const path = join(scratchFolder(), "calls.sqlite");
+    mkdirSync(path);
+    const { store, outages } = openStore({ path });
+    for (let at = 0; at < 3; at++) store.keep(rowOf({ id: `c${at}` }), 0);
+    await expect.poll(() => outages.length, { timeout: 10_000 }).toBeGreaterThan(0);
+    rmSync(path, { recursive: true });
+    await expect.poll(() => store.status().kept, { timeout: 20_000 }).toBe(3);
+    const problem = "the store cannot be opened: EISDIR";
+    expect(outages[0]).toEqual({ reason: "unusable", problem, path, downMs: expect.any(Number) });
+    expect(outages.at(-1)).toEqual({ path, downMs: expect.any(Number) });
   });
 
   test("drops are counted by its problem when too many calls wait", async () => {
@@ -107,6 +121,17 @@ describe("a file that cannot be used", () => {
     expect(renewals).toEqual(["corrupt"]);
     expect(drops).toEqual([]);
     expect(existsSync(`${path}.corrupt`)).toBe(true);
+  });
+
+  test("a file whose first page is damaged stays, says what to do, and is begun anew once it is moved away", async () => {
+    const path = join(scratchFolder(), "calls.sqlite");
+    writeFileSync(path, Buffer.alloc(4_096, 0xa5));
+    const { store, list } = openStore({ path });
+    store.keep(rowOf({ id: "after" }), 0);
+    await expect(list()).rejects.toThrow("move it away with its -wal and -shm, and a new one is begun");
+    renameSync(path, `${path}.corrupt`);
+    await expect.poll(() => store.status().kept, { timeout: 20_000 }).toBe(1);
+    expect(idsOf(await list())).toEqual(["after"]);
   });
 
   test("a file that is gone is replaced", async () => {

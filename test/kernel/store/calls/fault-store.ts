@@ -13,6 +13,8 @@ export function openStoreAt(path: string, from = 0) {
     {
       onDrop: ({ reason }) => told.add(reason),
       onRenewed: (reason) => told.add(`renewed: ${reason}`),
+      onDown: () => undefined,
+      onUp: () => undefined,
       onHeard: () => undefined,
     },
   );

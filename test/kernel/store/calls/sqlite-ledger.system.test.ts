@@ -211,7 +211,7 @@ describe("the ledger in the store of calls", () => {
     const folder = scratchFolder();
     writeFileSync(join(folder, "state"), "a file in the place of the folder");
     const { claim } = openLedger(join(folder, "state", "calls.sqlite"));
-    await expect(claim("first")).rejects.toThrow("the store cannot be opened");
+    await expect(claim("first")).rejects.toThrow("the store cannot be opened: ENOTDIR");
     rmSync(join(folder, "state"));
     mkdirSync(join(folder, "state"));
     expect(await claim("first")).toEqual({ kind: "mine" });

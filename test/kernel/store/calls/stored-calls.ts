@@ -5,6 +5,7 @@ import { onTestFinished } from "vitest";
 import { type CallSummary, readFilter } from "../../../../src/kernel/store/calls/call-record.ts";
 import type { CallFilter } from "../../../../src/kernel/store/calls/call-record.ts";
 import { type CallDrop, CallStore } from "../../../../src/kernel/store/calls/call-store.ts";
+import type { CallsDown, CallsUp } from "../../../../src/kernel/store/calls/outage-report.ts";
 import type { CallRoom } from "../../../../src/kernel/store/calls/call-tables.ts";
 import type { CallsAddress } from "../../../../src/fleet/kept-calls/redis-kept-calls.ts";
 import type { FileSettings } from "../../../../src/kernel/store/calls/thread/messages.ts";
@@ -27,6 +28,8 @@ export interface OpenStore {
   readonly store: CallStore;
   readonly drops: CallDrop[];
   readonly renewals: string[];
+  /** What was told of problems. */
+  readonly outages: (CallsDown | CallsUp)[];
   /** Ids of calls of others. */
   readonly heard: string[];
   readonly list: (filter?: CallFilter) => Promise<readonly CallSummary[]>;
@@ -34,6 +37,7 @@ export interface OpenStore {
 
 export function openStore({ maxAgeMs, detailAgeMs, maxBytes, ...place }: Partial<CallRoom> & StorePlace): OpenStore {
   const [drops, renewals, heard]: [CallDrop[], string[], string[]] = [[], [], []];
+  const outages: (CallsDown | CallsUp)[] = [];
   const room = {
     maxAgeMs: maxAgeMs ?? 7 * DAY_MS,
     detailAgeMs: detailAgeMs ?? DAY_MS,
@@ -46,6 +50,8 @@ export function openStore({ maxAgeMs, detailAgeMs, maxBytes, ...place }: Partial
     {
       onDrop: (drop) => drops.push(drop),
       onRenewed: (reason) => renewals.push(reason),
+      onDown: (event) => outages.push(event),
+      onUp: (event) => outages.push(event),
       onHeard: ([id]) => heard.push(id),
     },
   );
@@ -54,5 +60,5 @@ export function openStore({ maxAgeMs, detailAgeMs, maxBytes, ...place }: Partial
     const { calls, cursor } = await store.list(readFilter(filter));
     return cursor === null ? calls : [...calls, ...(await list({ ...filter, cursor }))];
   };
-  return { store, drops, renewals, heard, list };
+  return { store, drops, renewals, outages, heard, list };
 }
