@@ -139,7 +139,8 @@ async function open(tool: string, { tools, config }: Options): Promise<Opened> {
   const source = isPath ? tool : tools;
   let engine = await openEngine({ tools: source }, values, ENGINE);
   const names = engine.list().map(({ name }) => name);
-  const name = isPath && names.length === 1 ? names[0] : names.find((one) => one === tool);
+  const ofPath = isPath ? notOfConnectors(engine, names) : [];
+  const name = ofPath.length === 1 ? ofPath[0] : names.find((one) => one === tool);
   if (name !== undefined) {
     const { calls } = values;
     const file = calls?.path ?? join(values.stateDir ?? STATE_DIR, "calls.sqlite");
@@ -159,6 +160,12 @@ async function open(tool: string, { tools, config }: Options): Promise<Opened> {
 function mayPause(engine: Engine, name: string, { policy }: Config): boolean {
   const info = engine.get(name);
   return info?.approval !== undefined || info?.capabilities["pause"] !== undefined || policy?.approvals !== undefined;
+}
+
+/** Names of tools that come from files: a configuration's connectors bring theirs whatever the path is. */
+function notOfConnectors(engine: Engine, names: readonly string[]): readonly string[] {
+  const others = new Set(engine.connectors().flatMap(({ tools }) => tools));
+  return names.filter((name) => !others.has(name));
 }
 
 function placesOf(source: string | undefined, { tools }: Config): readonly string[] {

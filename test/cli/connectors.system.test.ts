@@ -73,6 +73,15 @@ test("commands of a configuration with connectors alone have the connectors' too
   expect(await glovebox("run", "crm.get_item", ...input, ...named)).toMatchObject({ stdout: '{"id":"7"}\n' });
 });
 
+test("run takes a file with one tool where the configuration has a connector", async () => {
+  await using api = await serveApi();
+  const document = await api.write(documentOf([["GET", "/items/{id}", "get_item"]]));
+  const { executor: _executor, ...options } = engineWith(api, document);
+  const config = await api.write(options, "glovebox.config.json");
+  const one = await api.write('export const spec = { description: "One." };\nexport default () => 1;\n', "one.js");
+  expect(await glovebox("run", one, "--config", config)).toMatchObject({ code: 0, stdout: "1\n" });
+});
+
 test("connectors list asks a running server", async () => {
   await using api = await serveApi();
   const engine = await createEngine(engineWith(api, await api.write(documentOf([["GET", "/items/{id}", "get_item"]]))));
