@@ -202,3 +202,18 @@ export default (_, { host }) => host.tools.call("paid", {});
   expect(await run(place, sendBelow)).toMatchObject({ code: 0 });
   expect(await run(place, then)).toMatchObject({ code: 0, stdout: '"done"\n' });
 });
+
+test("code keeps a program that pauses, or one of whose tools does, as run keeps a call", async () => {
+  const place = await written("programs", { "refund.js": REFUND });
+  const ended = async (program: string, more: readonly string[]): Promise<Ended> => {
+    await writeFile(path.join(place, "program.ts"), program);
+    const { code, stderr } = await run(place, ["code", "program.ts", "--tools", "refund.js"]);
+    expect(code).toBe(4);
+    const [command = []] = printed(stderr);
+    return run(place, [...command, ...more]);
+  };
+  const ofTool = await ended("return (await tools.refund({ order: 5 })).refunded;", ["--yes"]);
+  expect(ofTool).toMatchObject({ code: 0, stdout: expect.stringContaining('"result":5') as string });
+  const ofItself = await ended('return [await signal("paid")];', []);
+  expect(ofItself).toMatchObject({ code: 0, stdout: expect.stringContaining('"result":[null]') as string });
+});
