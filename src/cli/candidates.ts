@@ -127,13 +127,18 @@ async function toolNames(values: Line["values"]): Promise<readonly Candidate[]> 
 async function configuredTools(given: string | undefined): Promise<readonly string[]> {
   const file = await chosenConfig(given);
   const value = file === undefined ? {} : (await readConfigFile(file)).value;
-  const tools = isObject(value) ? value["tools"] : undefined;
+  const { tools, connectors } = isObject(value) ? value : {};
   const samples = sampleTools();
-  if (!Array.isArray(tools) || file === undefined) return samples === undefined ? [] : [samples];
+  if (!Array.isArray(tools) || file === undefined)
+    return samples === undefined || hasMembers(connectors) ? [] : [samples];
   return tools.flatMap((tool: unknown) => {
     const place: unknown = isObject(tool) ? tool["path"] : tool;
     return typeof place === "string" ? [path.resolve(path.dirname(file), place)] : [];
   });
+}
+
+function hasMembers(value: unknown): boolean {
+  return isObject(value) && Object.keys(value).length > 0;
 }
 
 /** Commands for calls that wait. */

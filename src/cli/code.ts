@@ -2,12 +2,13 @@ import { parseForWriting } from "../kernel/base/exact-json.ts";
 import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { Command } from "commander";
-import type { ErrorCode } from "../kernel/base/errors.ts";
 import { resultText, writableOutput } from "../kernel/base/result.ts";
 import type { RunCodeOutput } from "../code-mode/result.ts";
 import { CliError, EXIT } from "./exit.ts";
-import { openEngine, readConfig, type Sources } from "./open-engine.ts";
+import { readConfig, type Sources } from "./open-engine.ts";
 import { print, say } from "./output.ts";
+import { exitOf } from "./report-result.ts";
+import { mayToolsPause, openForCall, sayHowToGoOn } from "./waiting-call.ts";
 
 interface Options extends Sources {
   readonly input?: string;
@@ -15,8 +16,8 @@ interface Options extends Sources {
   readonly json?: true;
 }
 
-const ENGINE = { workers: 1, executor: { kind: "process", spare: false } } as const;
-const INVALID: readonly ErrorCode[] = ["invalid_arguments", "input_too_large"];
+/** What a program calls to pause by itself. */
+const PAUSES = /\b(?:approval|signal|sleepUntil)\b/;
 
 /** `glovebox code`: runs a program over a folder of tools, with its result on stdout and its console on stderr. */
 export function codeCommand(): Command {
@@ -35,7 +36,11 @@ async function run(file: string, { input, json, result: isWhole = json, ...sourc
   const code = await readProgramFile(file);
   const value = input === undefined ? {} : { input: parseInput(input) };
   const config = await readConfig(sources.config);
-  await using engine = await openEngine(sources, config, ENGINE);
+  const opened = await openForCall(sources, config, (one) => {
+    const names = one.list().map(({ name }) => name);
+    return PAUSES.test(code) || mayToolsPause(one, config, names);
+  });
+  await using engine = opened.engine;
   const { codeMode } = await import("../code-mode/code-mode.ts");
   const result = await codeMode(engine).run(code, {
     ...value,
@@ -46,8 +51,9 @@ async function run(file: string, { input, json, result: isWhole = json, ...sourc
   if (result.success && isWhole !== true)
     for (const warning of result.output.warnings ?? []) say(`glovebox: ${warning}`);
   if (result.error === null) return;
-  process.exitCode = INVALID.includes(result.error.code) ? EXIT.INVALID : EXIT.FAILED;
+  process.exitCode = exitOf(result.error.code);
   if (isWhole !== true) say(`glovebox: ${result.error.code}: ${result.error.message}`);
+  if (result.error.code === "paused") await sayHowToGoOn(result.error.details?.id ?? "", opened);
 }
 
 async function readProgramFile(file: string): Promise<string> {

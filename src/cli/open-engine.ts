@@ -56,8 +56,8 @@ export async function readConfig(file: string | undefined): Promise<Config> {
 }
 
 /**
- * Starts an engine with the named tools, or the configured ones; if there are neither, with the samples and their
- * grants.
+ * Starts an engine with the named tools, or the configured ones; if there are neither, nor connectors, with the samples
+ * and their grants.
  */
 export async function openEngine({ tools }: Sources, config: Config, options: EngineOptions): Promise<Engine> {
   // Load the engine only here: that takes longer than everything else in commands such as `--help`.
@@ -117,12 +117,15 @@ export function engineOptions(config: Config): EngineOptions {
   return options;
 }
 
-/** Adds the samples to options that name no tools. */
+/** Adds the samples to options that name neither tools nor connectors, whose tools are what is meant then. */
 export function withSamples(options: EngineOptions): EngineOptions {
-  if (options.tools !== undefined) return options;
+  if (options.tools !== undefined || Object.keys(options.connectors ?? {}).length > 0) return options;
   const samples = sampleTools();
   if (samples === undefined) {
-    throw new CliError(EXIT.USAGE, "no sample tools are installed: name a folder of tools with --tools DIR");
+    throw new CliError(
+      EXIT.USAGE,
+      "no sample tools are installed: name a folder of tools with --tools DIR, or set tools: [] to start without any",
+    );
   }
   const rules = [...samplePolicy.rules, ...(options.policy?.rules ?? [])];
   return { ...options, tools: [samples], capabilities: sampleCapabilities, policy: { rules } };

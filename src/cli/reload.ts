@@ -6,6 +6,7 @@ import type { Reconfigured } from "../kernel/engine/telemetry/events.ts";
 import { filesOfFailure } from "../kernel/tool/bundle/error.ts";
 import { engineOptions } from "./open-engine.ts";
 import { say } from "./output.ts";
+import type { ChangedKeys } from "../server/access/keys.ts";
 import type { ServiceKeys } from "./service-keys.ts";
 
 /** Parts of a service that a changed configuration affects. */
@@ -70,12 +71,16 @@ export class Reload {
       const { values } = await read();
       const replaceKeys = keys.prepare(values);
       const changed = await engine.reconfigure(complete(engineOptions(values)));
-      replaceKeys();
+      const changedKeys = replaceKeys();
+      const { level } = logger;
       logger.level = values.logLevel ?? "warn";
       const ofServer = OF_SERVER.filter((name) => JSON.stringify(values[name]) !== JSON.stringify(this.#values[name]));
       this.#values = { ...values, ...pick(this.#values, ofServer) };
       engine.emit("config:reload", { isApplied: true });
-      tell(changed, ofServer);
+      tell(changed, ofServer, [
+        ...keysOf(changedKeys),
+        ...(logger.level === level ? [] : [`log level ${logger.level}`]),
+      ]);
       return true;
     } catch (error) {
       this.#failedFiles = filesOfFailure(error);
@@ -93,14 +98,15 @@ function pick(values: Config, names: readonly (keyof Config)[]): Config {
   return Object.fromEntries(names.map((name) => [name, values[name]]));
 }
 
-function tell(changed: Reconfigured, ofServer: readonly string[]): void {
+function tell(changed: Reconfigured, ofServer: readonly string[], ofService: readonly string[]): void {
   const { registered, replaced, removed, isPolicyChanged, areLimitsChanged, needRestart } = changed;
   const said = [
-    ...tools("new", registered),
-    ...tools("changed", replaced),
-    ...tools("gone", removed),
+    ...listed("tools new", registered),
+    ...listed("tools changed", replaced),
+    ...listed("tools gone", removed),
     ...(isPolicyChanged ? ["another policy"] : []),
     ...(areLimitsChanged ? ["other limits"] : []),
+    ...ofService,
   ];
   say(`glovebox: reloaded: ${said.length === 0 ? "nothing has changed" : said.join("; ")}`);
   const late = [...ofServer, ...needRestart];
@@ -109,8 +115,12 @@ function tell(changed: Reconfigured, ofServer: readonly string[]): void {
 
 const SHOWN = 10;
 
-function tools(what: string, names: readonly string[]): readonly string[] {
+function keysOf({ added, changed, removed }: ChangedKeys): readonly string[] {
+  return [...listed("keys new", added), ...listed("keys changed", changed), ...listed("keys gone", removed)];
+}
+
+function listed(what: string, names: readonly string[]): readonly string[] {
   if (names.length === 0) return [];
   const more = names.length > SHOWN ? ` and ${names.length - SHOWN} more` : "";
-  return [`tools ${what}: ${names.slice(0, SHOWN).join(", ")}${more}`];
+  return [`${what}: ${names.slice(0, SHOWN).join(", ")}${more}`];
 }

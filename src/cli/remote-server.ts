@@ -2,6 +2,7 @@ import { readFile, stat } from "node:fs/promises";
 import { reasonOfFetch } from "../kernel/base/errors.ts";
 import { parseForWriting } from "../kernel/base/exact-json.ts";
 import { CliError, EXIT } from "./exit.ts";
+import { visible } from "./output.ts";
 
 /** A server that a command asks over HTTP. */
 export interface RemoteServer {
@@ -71,8 +72,8 @@ export async function ask({ url, key }: RemoteServer, request: RemoteRequest): P
   throw new CliError(code, `${url.origin} answers with ${response.status}${advice(response.status, request)}`);
 }
 
-/** Statuses of requests whose sender has to change something: the server's own words say what. */
-const EXPLAINED: ReadonlySet<number> = new Set([400, 409, 413, 422]);
+/** Statuses with which the server's own words say what its caller, or its operator, has to change. */
+const EXPLAINED: ReadonlySet<number> = new Set([400, 409, 413, 422, 429, 500, 503]);
 const EXPLANATION_MAX = 64 * 1024;
 
 async function explain(response: Response, origin: string): Promise<CliError> {
@@ -84,7 +85,7 @@ async function explain(response: Response, origin: string): Promise<CliError> {
   const body = parseJson(text) as
     { readonly error?: { readonly message?: unknown }; readonly detail?: unknown } | undefined;
   const message = body?.error?.message ?? body?.detail;
-  const said = typeof message === "string" ? `: ${message}` : "";
+  const said = typeof message === "string" ? `: ${visible(message)}` : "";
   return new CliError(exitOf(response.status), `${origin} answers with ${response.status}${said}`);
 }
 

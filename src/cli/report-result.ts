@@ -15,7 +15,7 @@ export function reportResult(result: ToolResult, whole: boolean): void {
   if (!whole) say(`glovebox: ${error.code}: ${error.type}: ${error.message}`);
 }
 
-function exitOf(code: ErrorCode): number {
+export function exitOf(code: ErrorCode): number {
   if (code === "paused") return EXIT.PAUSED;
   return INVALID_INPUT.includes(code) ? EXIT.INVALID : EXIT.FAILED;
 }

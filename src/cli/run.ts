@@ -1,22 +1,21 @@
 import { parseForWriting } from "../kernel/base/exact-json.ts";
 import { stat, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { Command } from "commander";
 import type { Engine } from "../kernel/engine/engine.ts";
-import { STATE_DIR } from "../kernel/engine/options.ts";
 import { type Progress, withMetadata } from "../kernel/base/result.ts";
 import { isObject } from "../kernel/base/json.ts";
 import type { Config } from "../server/config/schema.ts";
 import { authorLine } from "./author-line.ts";
 import { CliError, EXIT } from "./exit.ts";
-import { openEngine, readConfig } from "./open-engine.ts";
+import { readConfig } from "./open-engine.ts";
 import { isWorkflow } from "./open-workflow.ts";
 import { say } from "./output.ts";
 import { sayRemedies } from "./remedies.ts";
 import { reportResult } from "./report-result.ts";
 import { runWorkflow } from "./run-workflow.ts";
 import { sampleTools } from "./samples.ts";
+import { mayToolsPause, type OneCall, openForCall, sayHowToGoOn } from "./waiting-call.ts";
 
 interface Options {
   readonly input?: string;
@@ -30,18 +29,12 @@ interface Options {
 }
 
 /** A tool to run, and its engine. */
-interface Opened extends AsyncDisposable {
-  readonly engine: Engine;
+interface Opened extends OneCall, AsyncDisposable {
   readonly name: string;
   /** Files and folders that may contain the tool's module. */
-  readonly places: readonly string[];
-  /** The named folder or module. */
-  readonly source: string | undefined;
-  /** Where calls are kept that wait. */
-  readonly file: string;
+  readonly files: readonly string[];
 }
 
-const ENGINE = { workers: 1, executor: { kind: "process", spare: false } } as const;
 /** A path of a module or a package: other texts are names of tools. */
 const PATH = /[\\/]|\.(?:[jt]s|mjs|py|wasm|zip|tar\.gz|tgz)$/;
 const NO_TOOL = "--input and --record are for tools: a workflow takes --var";
@@ -88,7 +81,7 @@ async function run(tool: string, { json, ...given }: Options): Promise<void> {
 async function runTool(tool: string, input: string, options: Options): Promise<void> {
   const args = await readInput(input);
   await using opened = await open(tool, options);
-  const { engine, name, places } = opened;
+  const { engine, name, files } = opened;
   const result = await engine.execute(
     { name, arguments: args },
     {
@@ -100,8 +93,8 @@ async function runTool(tool: string, input: string, options: Options): Promise<v
   );
   const { recording, ...metadata } = result.metadata;
   reportResult(withMetadata(result, metadata), options.result === true);
-  if (result.error?.code === "paused") return sayHowToDecide(result.error.details?.id ?? "", opened);
-  const line = result.error === null || options.result === true ? null : await authorLine(result.error, name, places);
+  if (result.error?.code === "paused") return sayHowToGoOn(result.error.details?.id ?? "", opened);
+  const line = result.error === null || options.result === true ? null : await authorLine(result.error, name, files);
   if (options.result !== true) sayRemedies(result.error?.remedies);
   // The last line is the author's own.
   if (line !== null) say(line);
@@ -109,11 +102,6 @@ async function runTool(tool: string, input: string, options: Options): Promise<v
   if (options.record === undefined || recording === undefined) return;
   // The recording contains inputs and responses, so only the user may read it.
   await writeFile(options.record, JSON.stringify(recording), { mode: 0o600 });
-}
-
-function sayHowToDecide(id: string, { file, source }: Opened): void {
-  const more = source === undefined ? "" : ` --tools ${source}`;
-  say(`glovebox: decide it: glovebox calls approve ${id} --file ${file}${more}`);
 }
 
 /** Progress as text: `[3 of 5] copying`. */
@@ -137,28 +125,30 @@ async function open(tool: string, { tools, config }: Options): Promise<Opened> {
   const isPath = tools === undefined && (PATH.test(tool) || tool === ".");
   const values = await readConfig(config);
   const source = isPath ? tool : tools;
-  let engine = await openEngine({ tools: source }, values, ENGINE);
-  const names = engine.list().map(({ name }) => name);
-  const name = isPath && names.length === 1 ? names[0] : names.find((one) => one === tool);
+  const nameIn = (engine: Engine): string | undefined => {
+    const names = engine.list().map(({ name }) => name);
+    const ofPath = isPath ? notOfConnectors(engine, names) : [];
+    return ofPath.length === 1 ? ofPath[0] : names.find((one) => one === tool);
+  };
+  const opened = await openForCall({ tools: source, config }, values, (engine) => {
+    const name = nameIn(engine);
+    return name !== undefined && mayToolsPause(engine, values, [name]);
+  });
+  const { engine } = opened;
+  const name = nameIn(engine);
   if (name !== undefined) {
-    const { calls } = values;
-    const file = calls?.path ?? join(values.stateDir ?? STATE_DIR, "calls.sqlite");
-    if (calls === undefined && mayPause(engine, name, values)) {
-      // It has to outlive this process, and other calls leave no trace.
-      await engine.close();
-      engine = await openEngine({ tools: source }, values, { ...ENGINE, calls: { path: file, resume: false } });
-    }
-    const places = placesOf(source, values);
-    return { engine, name, places, source, file, [Symbol.asyncDispose]: () => engine.close() };
+    return { ...opened, name, files: placesOf(source, values), [Symbol.asyncDispose]: () => engine.close() };
   }
+  const names = engine.list().map((one) => one.name);
   await engine.close();
   const several = `${tool} holds several tools: name one of them with --tools ${tool}`;
   throw new CliError(EXIT.USAGE, isPath ? several : await notAmong(names, tool));
 }
 
-function mayPause(engine: Engine, name: string, { policy }: Config): boolean {
-  const info = engine.get(name);
-  return info?.approval !== undefined || info?.capabilities["pause"] !== undefined || policy?.approvals !== undefined;
+/** Names of tools that come from files: a configuration's connectors bring theirs whatever the path is. */
+function notOfConnectors(engine: Engine, names: readonly string[]): readonly string[] {
+  const others = new Set(engine.connectors().flatMap(({ tools }) => tools));
+  return names.filter((name) => !others.has(name));
 }
 
 function placesOf(source: string | undefined, { tools }: Config): readonly string[] {

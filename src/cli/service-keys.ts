@@ -1,6 +1,6 @@
 import { forgetVariables, keyOfEnvironment } from "../server/access/secret.ts";
 import type { KeyOptions } from "../server/access/key-options.ts";
-import { Keys } from "../server/access/keys.ts";
+import { type ChangedKeys, Keys } from "../server/access/keys.ts";
 import { Tokens } from "../server/access/tokens.ts";
 import { GloveboxError } from "../kernel/base/errors.ts";
 import { HIDDEN_VARIABLES } from "../server/config/environment.ts";
@@ -19,8 +19,8 @@ export class ServiceKeys {
     this.keys = this.#read(values);
   }
 
-  /** Validates the keys of another configuration and returns a function that applies them. Throws a `CliError`. */
-  prepare(values: Config): () => void {
+  /** Validates the keys of another configuration and returns a function that applies them, and says what changed. Throws a `CliError`. */
+  prepare(values: Config): () => ChangedKeys {
     const { size } = this.#read(values);
     if ((size === 0) !== (this.keys.size === 0)) {
       throw new CliError(EXIT.USAGE, "the first key to come, and the last one to go, need a restart");

@@ -1,5 +1,8 @@
 import { spawn } from "node:child_process";
+import { once } from "node:events";
+import http from "node:http";
 import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
@@ -74,6 +77,19 @@ test("a wrong filter and a key without the role are explained", async () => {
   expect(filter.code).toBe(3);
   expect(filter.stderr).toContain("since is a time");
   expect(key.stderr).toContain("it wants a key with the role calls");
+});
+
+test("the server's own words say why it cannot answer now, and move no cursor", async () => {
+  const detail = "the store cannot be used:\u001b[2J\nthe disk is full";
+  const failing = http.createServer((_request, response) => {
+    response.writeHead(503, { "content-type": "application/problem+json" }).end(JSON.stringify({ detail }));
+  });
+  onTestFinished(() => void failing.close());
+  await once(failing.listen(0, "127.0.0.1"), "listening");
+  const { port } = failing.address() as AddressInfo;
+  const { code, stderr } = await glovebox(ROOT, ["calls", "list", "--url", `http://127.0.0.1:${port}`]);
+  expect(code).toBe(1);
+  expect(stderr).toContain("answers with 503: the store cannot be used:\\u001b[2J\\u000athe disk is full\n");
 });
 
 test("calls replay and replay with an id run a kept call again, and say whether it ended the same", async () => {

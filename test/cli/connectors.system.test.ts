@@ -3,7 +3,7 @@ import path from "node:path";
 import { expect, test } from "vitest";
 import { createEngine } from "../../src/glovebox/index.ts";
 import { createServer } from "../../src/server/http/server.ts";
-import { documentOf, engineWith, SECRET, serveApi } from "../connectors/engine/api.ts";
+import { documentOf, engineWith, SECRET, sendJson, serveApi } from "../connectors/engine/api.ts";
 import { serveByHand } from "../connectors/engine/mcp-by-hand.ts";
 import { glovebox as run, ROOT } from "./command.ts";
 
@@ -59,6 +59,27 @@ test("connectors check names a document that cannot be read, and an option that 
   const wrong = await glovebox("connectors", "check", "--config", config);
   expect(wrong.code).toBe(2);
   expect(wrong.stderr).toContain("connectors.crm.openapi.server must be an http or https URL");
+});
+
+test("commands of a configuration with connectors alone have the connectors' tools, and no samples", async () => {
+  await using api = await serveApi((_request, response) => sendJson(response, { id: "7" }));
+  const document = await api.write(documentOf([["GET", "/items/{id}", "get_item"]]));
+  const { executor: _executor, ...options } = engineWith(api, document);
+  const file = path.join(path.dirname(document), "glovebox.config.json");
+  await writeFile(file, JSON.stringify(options));
+  const named = ["--config", file];
+  expect((await glovebox("list", ...named)).stdout).toMatch(/^crm\.get_item .* It does get_item\.\n$/);
+  const input = ["--input", '{"id":"7"}'];
+  expect(await glovebox("run", "crm.get_item", ...input, ...named)).toMatchObject({ stdout: '{"id":"7"}\n' });
+});
+
+test("run takes a file with one tool where the configuration has a connector", async () => {
+  await using api = await serveApi();
+  const document = await api.write(documentOf([["GET", "/items/{id}", "get_item"]]));
+  const { executor: _executor, ...options } = engineWith(api, document);
+  const config = await api.write(options, "glovebox.config.json");
+  const one = await api.write('export const spec = { description: "One." };\nexport default () => 1;\n', "one.js");
+  expect(await glovebox("run", one, "--config", config)).toMatchObject({ code: 0, stdout: "1\n" });
 });
 
 test("connectors list asks a running server", async () => {

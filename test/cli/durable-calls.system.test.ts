@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -143,4 +144,76 @@ test("run keeps a call that pauses in a file, where it is decided and goes on wi
     code: 0,
     stdout: expect.stringContaining('"refunded":7'),
   });
+});
+
+/** The words of the commands that were printed, as a shell reads them. */
+function printed(stderr: string): readonly (readonly string[])[] {
+  return [...stderr.matchAll(/: glovebox (calls .+)$/gm)].map(([, command]) =>
+    execFileSync("sh", ["-c", `printf '%s\\n' ${command}`], { encoding: "utf8" })
+      .trimEnd()
+      .split("\n"),
+  );
+}
+
+async function written(name: string, files: Readonly<Record<string, string>>): Promise<string> {
+  const place = path.join(folder, name);
+  await mkdir(place);
+  for (const [file, text] of Object.entries(files)) await writeFile(path.join(place, file), text);
+  return place;
+}
+
+const SEE = `export const spec = { name: "see", description: "Sees.", capabilities: { env: ["REGION"] }, approval: "always" };
+export default (_, { host }) => host.env.get("REGION");
+`;
+
+test.each([
+  ["--tools", ["--tools", "a tool's.js"]],
+  ["the configuration's tools", []],
+])("run prints a command that works with --config, names with spaces, and %s", async (_, given) => {
+  const config = { tools: ["./a tool's.js"], policy: { rules: [{ allow: { env: ["REGION"] } }] } };
+  const place = await written(`in ${given.length}`, { "a tool's.js": SEE, "my config.json": JSON.stringify(config) });
+  const there = (args: readonly string[]): Promise<Ended> => run(place, args, { REGION: "north" });
+  const { code, stderr } = await there(["run", "see", "--config", "my config.json", ...given]);
+  const [approve = []] = printed(stderr);
+  expect([code, await there([...approve, "--yes"])]).toEqual([4, expect.objectContaining({ stdout: '"north"\n' })]);
+});
+
+test("run prints the commands of what a call waits for: a signal, a time, a call below it", async () => {
+  const pausing = (name: string, wait: string): string =>
+    `export const spec = { name: "${name}", description: "Waits.", capabilities: { pause: true } };
+export default async (_, { host }) => (await ${wait}) ?? "done";
+`;
+  const below = `export const spec = { name: "above", description: "Calls.", capabilities: { tools: ["paid"] } };
+export default (_, { host }) => host.tools.call("paid", {});
+`;
+  const config = { tools: ["."], policy: { rules: [{ allow: { pause: true, tools: ["paid"] } }] } };
+  const place = await written("kinds", {
+    "paid.js": pausing("paid", 'host.pause.signal({ name: "-paid" })'),
+    "later.js": pausing("later", "host.pause.until({ date: Date.now() + 2_000 })"),
+    "above.js": below,
+    "glovebox.config.json": JSON.stringify(config),
+  });
+  const commandsOf = async (name: string) => printed((await run(place, ["run", name])).stderr);
+  const [send = []] = await commandsOf("paid");
+  expect(await run(place, send)).toMatchObject({ code: 0, stdout: '"done"\n' });
+  const [look = []] = await commandsOf("later");
+  expect(await run(place, look)).toMatchObject({ code: 0, stdout: '"done"\n' });
+  const [sendBelow = [], then = []] = await commandsOf("above");
+  expect(await run(place, sendBelow)).toMatchObject({ code: 0 });
+  expect(await run(place, then)).toMatchObject({ code: 0, stdout: '"done"\n' });
+});
+
+test("code keeps a program that pauses, or one of whose tools does, as run keeps a call", async () => {
+  const place = await written("programs", { "refund.js": REFUND });
+  const ended = async (program: string, more: readonly string[]): Promise<Ended> => {
+    await writeFile(path.join(place, "program.ts"), program);
+    const { code, stderr } = await run(place, ["code", "program.ts", "--tools", "refund.js"]);
+    expect(code).toBe(4);
+    const [command = []] = printed(stderr);
+    return run(place, [...command, ...more]);
+  };
+  const ofTool = await ended("return (await tools.refund({ order: 5 })).refunded;", ["--yes"]);
+  expect(ofTool).toMatchObject({ code: 0, stdout: expect.stringContaining('"result":5') as string });
+  const ofItself = await ended('return [await signal("paid")];', []);
+  expect(ofItself).toMatchObject({ code: 0, stdout: expect.stringContaining('"result":[null]') as string });
 });

@@ -9,6 +9,7 @@ import {
   type ToolDefinition,
   type ToolResult,
 } from "../../src/glovebox/index.ts";
+import { createKey } from "../../src/server/access/secret.ts";
 import { said, serve } from "../server/served.ts";
 
 /** Two tools that ask for a variable at once, and after a while. */
@@ -270,10 +271,24 @@ describe("glovebox serve", () => {
         /^glovebox: warning: changed, but in force only after a restart: drainMs, idempotency, kv$/,
         from,
       );
-      if (time === 1) await said(server, /reloaded: nothing has changed/, from);
+      if (time === 1) await said(server, /reloaded: log level info$/, from);
     }
     // The log's level is in force: the engine has said that it was reconfigured.
     await said(server, /"level":30,.*the engine was reconfigured/);
+  });
+
+  test("names the keys that are new, changed and gone", { timeout: 60_000 }, async () => {
+    const [boss, other] = [createKey(), createKey()];
+    const keys = (...lines: readonly string[]): void =>
+      write(
+        "glovebox.config.yaml",
+        `${config(0)}keys:\n${lines.map((line) => `  - { tenant: null, ${line} }\n`).join("")}`,
+      );
+    keys(`name: boss, hash: "${boss.hash}", roles: [admin]`, `name: old, hash: "${other.hash}", roles: [execute]`);
+    await using server = await start();
+    keys(`name: boss, hash: "${boss.hash}", roles: [calls]`, `name: new, hash: "${other.hash}", roles: [execute]`);
+    server.signal("SIGHUP");
+    await said(server, /^glovebox: reloaded: keys new: new; keys changed: boss; keys gone: old$/);
   });
 
   test("reloads by itself where it is to watch", { timeout: 60_000 }, async () => {

@@ -1,4 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import { textOfFile } from "../../kernel/base/os/secret-source.ts";
 import { compileSchema, type Validator } from "../../kernel/base/schema/schema.ts";
 import { describeViolations, unseen, type Violation } from "../../kernel/base/schema/violation.ts";
@@ -12,6 +13,13 @@ interface Known {
   readonly digest: Buffer;
   /** Environment variable from which the key was read. */
   readonly env: string | null;
+}
+
+/** Names of keys that another list of keys adds, changes and takes away. */
+export interface ChangedKeys {
+  readonly added: readonly string[];
+  readonly changed: readonly string[];
+  readonly removed: readonly string[];
 }
 
 /** Digest of the key with which each caller was admitted. */
@@ -34,12 +42,14 @@ export class Keys {
   /**
    * Replaces the keys. A removed key admits no new calls; running calls go on. A variable since deleted from the
    * environment keeps its former key. Throws as the constructor does, and if no key remains, as requests would then need
-   * none; in both cases the keys stay unchanged.
+   * none; in both cases the keys stay unchanged. Returns what has changed.
    */
-  replace(options: readonly KeyOptions[], environment: NodeJS.ProcessEnv = process.env): void {
+  replace(options: readonly KeyOptions[], environment: NodeJS.ProcessEnv = process.env): ChangedKeys {
     if (options.length === 0 && this.size > 0) throw new TypeError("/keys: a server that asks for keys needs one");
-    this.#keys = readKeys(options, environment, this.#keys);
+    const former = this.#keys;
+    this.#keys = readKeys(options, environment, former);
     this.#grants = grantsOf(this.#keys);
+    return changesOf(former, this.#keys);
   }
 
   get size(): number {
@@ -92,6 +102,21 @@ function readKeys(
 
 function grantsOf(keys: readonly Known[]): ReadonlyMap<string, KeyGrant> {
   return new Map(keys.map(({ grant }) => [grant.name, grant]));
+}
+
+function changesOf(former: readonly Known[], keys: readonly Known[]): ChangedKeys {
+  const before = new Map(former.map((key) => [key.grant.name, key]));
+  const now = new Set(keys.map(({ grant }) => grant.name));
+  const namesOf = (some: readonly Known[]): readonly string[] => some.map(({ grant }) => grant.name);
+  return {
+    added: namesOf(keys.filter(({ grant }) => !before.has(grant.name))),
+    changed: namesOf(keys.filter((key) => isOther(before.get(key.grant.name), key))),
+    removed: namesOf(former.filter(({ grant }) => !now.has(grant.name))),
+  };
+}
+
+function isOther(before: Known | undefined, { grant, digest }: Known): boolean {
+  return before !== undefined && !(before.digest.equals(digest) && isDeepStrictEqual(before.grant, grant));
 }
 
 function readKey(option: KeyOptions, where: string, environment: NodeJS.ProcessEnv, before: Known | undefined): Known {

@@ -1,5 +1,5 @@
 import { isAmong } from "../../base/name-patterns.ts";
-import { randomBytes } from "node:crypto";
+import { CallIds } from "../../base/call-ids.ts";
 import { describeMalformed, describeOptions, takeArguments, writeArguments } from "./arguments.ts";
 import type { AdmittedCall, EngineCall } from "./engine-call.ts";
 import type { Executor } from "../../executor/executor.ts";
@@ -22,9 +22,7 @@ export class Admission {
   readonly #bounds: Bounds;
   readonly #executor: Pick<Executor, "refusedForMs">;
   readonly #broker: Pick<BrokerClient, "backlogMs">;
-  /** Prefix of generated call ids: globally unique, and cheaper than a random id for each call. */
-  readonly #idPrefix = randomBytes(9).toString("base64url");
-  #lastId = 0;
+  readonly #ids = new CallIds();
 
   constructor(
     registry: ToolRegistry,
@@ -40,7 +38,7 @@ export class Admission {
 
   /** Returns the id of a call whose caller gives it none. */
   nextId(): string {
-    return `${this.#idPrefix}-${++this.#lastId}`;
+    return this.#ids.next();
   }
 
   /**

@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { CallIds } from "../../base/call-ids.ts";
 import { mayHaveLongInteger, parseForWriting } from "../../base/exact-json.ts";
 import { hasOverlongInteger } from "../../base/json-writer.ts";
 import { describeExcess, isObject, parseWithin } from "../../base/json.ts";
@@ -85,9 +85,8 @@ export class ChildCalls {
   #usedMs = 0;
   /** Slow turns by script: their number, and until when they count. */
   readonly #slow = new Map<string, { readonly turns: number; readonly untilMs: number }>();
-  /** Prefix of the ids of child calls, as the host makes them. */
-  readonly #idPrefix = randomBytes(9).toString("base64url");
-  #lastId = 0;
+  /** Ids of child calls, as the host makes them. */
+  readonly #ids = new CallIds();
 
   constructor(host: ChildCallHost) {
     this.#host = host;
@@ -203,7 +202,7 @@ export class ChildCalls {
     if (first === undefined || !this.#host.scripts.has(first.ticket.key) || share.leftMs < 1) return [];
     const { ticket } = first;
     const startMs = performance.timeOrigin + performance.now();
-    const ids = batch.map(() => `${this.#idPrefix}-${++this.#lastId}`);
+    const ids = batch.map(() => this.#ids.next());
     const numbers = batch.map(({ ask }) => call.callNumber + ask.step / STEPS_MAX);
     const { outputBytes, logBytes } = ticket;
     const clockMs = Date.now();
