@@ -317,8 +317,8 @@ export class ToolFiles {
   async #findPlain(specifier: string, folder: string): Promise<OnResolveResult | undefined> {
     if (!/^\.{1,2}\/.*\.[cm]?[jt]s$/.test(specifier)) return undefined;
     const file = path.resolve(folder, specifier);
-    const { sideEffects, leftOut } = await this.#manifests.of(file);
-    if (leftOut !== undefined || sideEffects === undefined) return undefined;
+    const { sideEffects, replaced } = await this.#manifests.of(file);
+    if (replaced.size > 0 || sideEffects === undefined) return undefined;
     const found = await lstat(file).catch(() => undefined);
     if (found?.isFile() !== true || (await realpath(file)) !== file) return undefined;
     const module = await this.#moduleAt(file);
