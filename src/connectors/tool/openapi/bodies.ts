@@ -80,7 +80,7 @@ function argumentSchema(document: OpenApiDocument, kind: Kind, schema: unknown, 
   return kind === "multipart" ? withFiles(document, schema, file) : schema;
 }
 
-/** A form whose members that stand for bytes are files; the same schema where none is. */
+/** A form whose members that stand for bytes are files; else the same schema. */
 function withFiles(document: OpenApiDocument, schema: unknown, file: FileSchema, depth = 0): unknown {
   const form = followed(document, schema);
   if (form === null || depth > DEPTH_MAX) return schema;
@@ -94,7 +94,7 @@ function withFiles(document: OpenApiDocument, schema: unknown, file: FileSchema,
   return Object.keys(parts).length === 0 ? schema : { ...form, ...parts };
 }
 
-/** A member of a form: a file, a list of files or a choice with one; the same schema where it is none of these. */
+/** A member of a form: a file, a list of files or a choice with one; else the same schema. */
 function fileOr(document: OpenApiDocument, schema: unknown, file: FileSchema, depth: number): unknown {
   const member = followed(document, schema);
   if (member === null || depth > DEPTH_MAX) return schema;
