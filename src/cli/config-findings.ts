@@ -7,6 +7,7 @@ import { SERVICE_DEFAULTS } from "../server/config/effective.ts";
 import { readEnvironment } from "../server/config/environment.ts";
 import type { Config } from "../server/config/schema.ts";
 import { nearest } from "../server/config/names.ts";
+import { findServiceMistakes } from "./config-service.ts";
 import { findToolMistakes, type SettingMistake } from "./config-tools.ts";
 import { isLoopback } from "../server/http/origin-check.ts";
 import { checkOptions } from "./open-engine.ts";
@@ -73,6 +74,12 @@ async function findWrongMeanings(
   for (const message of wrongKeys) add(message);
   const twins = wrongKeys.length > 0 ? null : refusalOf(() => new ServiceKeys(values, environment));
   if (twins !== null) add(twins);
+  // One that is wrong was left out, and is there all the same.
+  const isWrong = (name: "keys" | "oauth"): boolean =>
+    values[name] === undefined && sourceOf([name]).kind !== "default";
+  const isAnyWrong = wrongKeys.length > 0 || twins !== null || isWrong("keys") || isWrong("oauth");
+  const hasKeys = isAnyWrong || values.oauth !== undefined || new ServiceKeys(values, environment).keys.size > 0;
+  for (const mistake of await findServiceMistakes(values, hasKeys)) put(mistake);
   if (admin === "open" && !isLoopback(host)) add(`admin is "open", and ${host} is not a loopback address`, ["admin"]);
   let rest: Config = values;
   let last: string | null = null;

@@ -11,13 +11,14 @@ type Head = Pick<IncomingMessage, "headers" | "rawHeaders" | "httpVersion" | "ur
 
 /** Why a head is refused. */
 interface Problem {
-  readonly status: 400 | 501;
+  readonly status: 400 | 415 | 501;
   readonly message: string;
 }
 
 /**
  * Refuses heads that Node's parser accepts and that a proxy could read in another way than this server: several hosts or
  * none (except in HTTP/1.0), a host that is no host, a fragment in the target, and a transfer coding besides `chunked`.
+ * Also a body in a content coding, which nothing here decodes.
  * Where the target has a host of its own, that is the request's (RFC 9112, section 3.2.2).
  */
 export function requireSoundHead(app: FastifyInstance): void {
@@ -37,9 +38,8 @@ export function requireSoundHead(app: FastifyInstance): void {
 export function isPlainHead(head: Head): boolean {
   const { headers, url = "" } = head;
   const isPath = url.startsWith("/") && !url.includes("#");
-  return (
-    isPath && countHosts(head) === 1 && HOST.test(headers.host ?? "") && headers["transfer-encoding"] === undefined
-  );
+  const isPlain = headers["transfer-encoding"] === undefined && headers["content-encoding"] === undefined;
+  return isPath && isPlain && countHosts(head) === 1 && HOST.test(headers.host ?? "");
 }
 
 function problemOfHead(head: Head): Problem | null {
@@ -54,8 +54,12 @@ function problemOfHead(head: Head): Problem | null {
   }
   if (url.includes("#")) return invalid("the request target has a fragment");
   const coding = headers["transfer-encoding"];
-  if (coding === undefined || coding.trim().toLowerCase() === "chunked") return null;
-  return { status: 501, message: "the only supported transfer coding is chunked" };
+  if (coding !== undefined && coding.trim().toLowerCase() !== "chunked")
+    return { status: 501, message: "the only supported transfer coding is chunked" };
+  const { "content-encoding": content = "identity", "content-length": length } = headers;
+  const hasBody = coding !== undefined || length !== undefined;
+  if (!hasBody || content.trim().toLowerCase() === "identity") return null;
+  return { status: 415, message: "content-encoding is not supported; send the body as it is" };
 }
 
 function invalid(message: string): Problem {

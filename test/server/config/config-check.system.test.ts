@@ -1,4 +1,4 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { temporaryFolder } from "../../kernel/tool/temporary.ts";
@@ -69,6 +69,26 @@ describe("glovebox config check", () => {
     expect(findings.filter(({ severity }) => severity === "warning").map(({ message }) => message)).toEqual([
       'there is no capability "ftech" here; is fetch meant?',
     ]);
+  });
+
+  test("finds what serve refuses, and writes nothing", async () => {
+    const folder = await temporaryFolder({
+      "glovebox.config.yaml":
+        'host: 0.0.0.0\npublicUrl: tools.example.com\nhosts: [a.example, "http://x"]\norigins: [app]\n' +
+        "audit: ./nowhere/audit.log\nassets: { path: ./a-file }\n",
+      "a-file": "",
+    });
+    const { code, stdout } = await check(folder, "--json");
+    expect(code).toBe(2);
+    expect(findingsOf(stdout).map(({ line, message }) => `${line} ${message}`)).toEqual([
+      expect.stringMatching(/^1 0\.0\.0\.0 is reachable from other machines, and no keys are configured/),
+      "2 publicUrl is not an address that begins with https:// or http://",
+      '3 hosts are names without ports, such as "tools.example.com"',
+      '4 origins are written as browsers do, such as "https://app.example.com", and one by one',
+      "5 the audit file cannot be opened: its folder is not there",
+      "6 assets.path is a file, not a folder",
+    ]);
+    expect(await readdir(folder)).toEqual(["a-file", "glovebox.config.yaml"]);
   });
 
   test("repairs what follows from the text, and leaves all else in the file as it is", async () => {

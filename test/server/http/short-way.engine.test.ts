@@ -86,6 +86,16 @@ describe("a request to /v1/execute", () => {
     );
   });
 
+  test("with a compressed body is refused with 415 either way, and says what to send", async () => {
+    const sent = post({ name: "echo", arguments: {} }, "content-encoding: gzip");
+    const [short, long] = await Promise.all([ask(server, SHORT_WAY, sent), ask(server, LONG_WAY, sent)]);
+    expect(short).toMatch(/^HTTP\/1\.1 415 /);
+    expect(short).toContain("content-encoding is not supported; send the body as it is");
+    expect(short).toBe(long);
+    const plain = await ask(server, SHORT_WAY, post({ name: "echo", arguments: {} }, "content-encoding: identity"));
+    expect(plain).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
   test.each([0, 10_000, 30_000, 400_000, 1_100_000])("has an output of %i characters either way", async (length) => {
     const sent = post({ name: "fill", arguments: { length } });
     const [short, long] = await Promise.all([ask(server, SHORT_WAY, sent), ask(server, LONG_WAY, sent)]);
