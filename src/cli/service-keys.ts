@@ -1,4 +1,4 @@
-import { forgetVariables, keyOfEnvironment } from "../server/access/secret.ts";
+import { forgetVariables, hideKeys, keyOfEnvironment } from "../server/access/secret.ts";
 import type { KeyOptions } from "../server/access/key-options.ts";
 import { type ChangedKeys, Keys } from "../server/access/keys.ts";
 import { Tokens } from "../server/access/tokens.ts";
@@ -32,8 +32,18 @@ export class ServiceKeys {
     try {
       return new Keys(this.#optionsOf(values), this.#environment);
     } catch (error) {
-      throw error instanceof TypeError ? new CliError(EXIT.USAGE, error.message) : error;
+      if (!(error instanceof TypeError)) throw error;
+      throw new CliError(EXIT.USAGE, this.#describe(error.message, this.#optionsOf(values)));
     }
+  }
+
+  /** Adds what the engine's owner may read: the variable with the list, and the path of a file that cannot be read. */
+  #describe(message: string, options: readonly KeyOptions[]): string {
+    const isOfList = message.startsWith("/keys") && (this.#environment["GLOVEBOX_KEYS"] ?? "") !== "";
+    const [, at] = /^\/keys\/(\d+)\/file /.exec(message) ?? [];
+    const key = at === undefined ? undefined : options[Number(at)];
+    const path = key !== undefined && "file" in key ? `: ${hideKeys(key.file)}` : "";
+    return `${isOfList ? "GLOVEBOX_KEYS: " : ""}${message}${path}`;
   }
 
   #optionsOf({ keys = [] }: Config): readonly KeyOptions[] {

@@ -5,7 +5,7 @@ import { compileSchema, type Validator } from "../../kernel/base/schema/schema.t
 import { describeViolations, unseen, type Violation } from "../../kernel/base/schema/violation.ts";
 import type { Caller } from "./caller.ts";
 import { type KeyGrant, type KeyOptions, KEYS_SCHEMA, type KeySource } from "./key-options.ts";
-import { digestOf, hideKeys, readDigest } from "./secret.ts";
+import { digestOf, hideKeys, placeOf, readDigest } from "./secret.ts";
 
 interface Known {
   readonly caller: Caller;
@@ -81,6 +81,9 @@ export class Keys {
   }
 }
 
+/** Characters of a variable's name; a key that was entered in its place is masked. */
+const SOURCE_SHOWN = 300;
+
 let compiled: Validator | undefined;
 
 function readKeys(
@@ -94,9 +97,12 @@ function readKeys(
   const keys = options.map((option, at) => {
     const before =
       "env" in option ? former.find(({ grant, env }) => grant.name === option.name && env === option.env) : undefined;
-    return readKey(option, `/keys/${at}`, environment, before);
+    return readKey(option, placeOf(option, at), environment, before);
   });
-  keys.forEach((key, at) => refuseTwins(key, keys.slice(0, at), `/keys/${at}`));
+  options.forEach((option, at) => {
+    const key = keys[at];
+    if (key !== undefined) refuseTwins(key, keys.slice(0, at), placeOf(option, at));
+  });
   return keys;
 }
 
@@ -125,7 +131,8 @@ function readKey(option: KeyOptions, where: string, environment: NodeJS.ProcessE
   const isTaken = before !== undefined && env !== null && environment[env] === undefined;
   const digest = isTaken ? before.digest : readDigest(readSource(option, where, environment));
   if (digest === null) {
-    throw new TypeError(`${where}: what it names is not a key as glovebox keys new makes them, nor the hash of one`);
+    const what = where.startsWith("/") ? "what it names" : "its value";
+    throw new TypeError(`${where}: ${what} is not a key as glovebox keys new makes them, nor the hash of one`);
   }
   const caller = Object.freeze({ key: name, tenant, roles: new Set(roles) });
   digests.set(caller, digest);
@@ -150,7 +157,10 @@ function readSource(source: KeySource, where: string, environment: NodeJS.Proces
   if ("hash" in source) return source.hash;
   if ("env" in source) {
     const value = environment[source.env];
-    if (typeof value !== "string") throw new TypeError(`${where}/env names a variable that is not set`);
+    if (typeof value !== "string")
+      throw new TypeError(
+        `${where}/env names a variable that is not set: ${hideKeys(source.env.slice(0, SOURCE_SHOWN))}`,
+      );
     return value.trim();
   }
   return textOfFile(`${where}/file`, source.file);
@@ -159,7 +169,10 @@ function readSource(source: KeySource, where: string, environment: NodeJS.Proces
 /** Rejects duplicates: keys of one name would share metrics; of keys with one hash only the last would be found. */
 function refuseTwins({ grant, digest }: Known, others: readonly Known[], where: string): void {
   for (const other of others) {
-    if (other.grant.name === grant.name) throw new TypeError(`${where}/name is that of another key: ${grant.name}`);
+    if (other.grant.name === grant.name)
+      throw new TypeError(
+        `${where.startsWith("/") ? `${where}/name` : `the name of ${where}`} is that of another key: ${grant.name}`,
+      );
     if (other.digest.equals(digest)) throw new TypeError(`${where} is the same key as ${other.grant.name}`);
   }
 }

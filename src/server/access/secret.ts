@@ -49,6 +49,11 @@ const LIST = "GLOVEBOX_KEYS";
 /** Variable with a single key that has all roles. */
 const ONE = "GLOVEBOX_KEY";
 
+/** Where a list of keys has one of them: of the variable `GLOVEBOX_KEY`, that, as no list of the operator's has it. */
+export function placeOf(key: KeyOptions, at: number): string {
+  return "env" in key && key.env === ONE ? ONE : `/keys/${at}`;
+}
+
 /** The key in the variable `GLOVEBOX_KEY`, if set. Its value is validated with all other keys. */
 export function keyOfEnvironment(environment: NodeJS.ProcessEnv): readonly KeyOptions[] {
   if ((environment[ONE] ?? "").trim() === "") return [];

@@ -560,7 +560,7 @@ describe("keys", () => {
     [
       "a variable that is not set",
       [{ ...grant, env: "GLOVEBOX_TEST_NOT_SET" }],
-      /^\/keys\/0\/env names a variable that is not set/,
+      /^\/keys\/0\/env names a variable that is not set: GLOVEBOX_TEST_NOT_SET$/,
     ],
     ["a file that is not there", [{ ...grant, file: "/nowhere/key" }], /^\/keys\/0\/file cannot be read: ENOENT$/],
     [

@@ -3,7 +3,7 @@ import { syncBuiltinESMExports } from "node:module";
 import { afterEach, expect, test, vi } from "vitest";
 import type { KeyOptions } from "../../../src/server/access/key-options.ts";
 import { Keys } from "../../../src/server/access/keys.ts";
-import { createKey } from "../../../src/server/access/secret.ts";
+import { createKey, keyOfEnvironment } from "../../../src/server/access/secret.ts";
 
 const COUNT = 50;
 const made = Array.from({ length: COUNT }, () => createKey());
@@ -87,4 +87,11 @@ test("a variable that was taken out of the environment still means what it meant
   changing.replace([{ ...grant, env: "A", roles: ["metrics"] }], {});
   expect([...(changing.find(secret)?.roles ?? [])]).toEqual(["metrics"]);
   expect(() => changing.replace([{ ...grant, env: "B" }], {})).toThrow("/keys/0/env names a variable that is not set");
+});
+
+test("what is wrong with a key names its variable, and masks a key that was entered there", () => {
+  const [grant, { secret }] = [{ name: "k", tenant: "t", roles: ["execute"] } as const, createKey()];
+  const [short, entered] = [{ GLOVEBOX_KEY: "short" }, { ...grant, env: secret }];
+  expect(() => new Keys(keyOfEnvironment(short), short)).toThrow(/^GLOVEBOX_KEY: its value is not a key/);
+  expect(() => new Keys([entered], {})).toThrow("/keys/0/env names a variable that is not set: gb_…");
 });

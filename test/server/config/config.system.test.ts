@@ -214,7 +214,7 @@ describe("glovebox config", () => {
     const file = join(folder, "keyless.yaml");
     writeFileSync(file, "keys:\n  - { name: a, tenant: t, env: NO_SUCH_KEY, roles: [execute] }\n");
     const { code, stderr } = await glovebox(["config", "check", "--config", file]);
-    const line = "keyless.yaml:2:32 error  config/meaning  /keys/0/env names a variable that is not set";
+    const line = "keyless.yaml:2:32 error  config/meaning  /keys/0/env names a variable that is not set: NO_SUCH_KEY";
     expect({ code, stderr }).toEqual({ code: 2, stderr: `${line}\n1 error\n` });
   });
 

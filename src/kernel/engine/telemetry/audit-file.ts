@@ -28,7 +28,8 @@ export class AuditFile {
     try {
       this.#file = openSync(path, O_APPEND | O_CREAT | O_WRONLY | O_NONBLOCK | O_NOCTTY, 0o600);
     } catch (error) {
-      throw new TypeError("the audit file cannot be opened", { cause: error });
+      const { code = "unknown error" } = error as NodeJS.ErrnoException;
+      throw new TypeError(`the audit file cannot be opened: ${code}`, { cause: error });
     }
     if (isCutOff(this.#file, path)) this.#separator = "\n";
   }

@@ -137,7 +137,7 @@ describe("the audit of an engine", () => {
 test("an engine does not start where its audit cannot be written, and leaves nothing behind", async () => {
   const { stdout, stderr, code } = await runProgram("audits-nowhere", [join(await folder(), "no", "audit.jsonl")]);
   expect({ stdout: stdout.trim(), stderr, code }).toEqual({
-    stdout: "TypeError: the audit file cannot be opened",
+    stdout: "TypeError: the audit file cannot be opened: ENOENT",
     stderr: "",
     code: 0,
   });

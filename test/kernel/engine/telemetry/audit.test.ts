@@ -207,9 +207,9 @@ describe("a file", () => {
     }
   });
 
-  test("that cannot be opened is refused at once, without its path in the message", async () => {
+  test("that cannot be opened is refused at once, with the reason and without its path in the message", async () => {
     const path = join(await folder(), "nowhere", "audit.jsonl");
-    expect(() => open(path)).toThrow(/^the audit file cannot be opened$/);
+    expect(() => open(path)).toThrow(/^the audit file cannot be opened: ENOENT$/);
   });
 
   test.each([[""], [5], [{}]])("cannot be %j", (target) => {
