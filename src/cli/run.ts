@@ -93,7 +93,7 @@ async function runTool(tool: string, input: string, options: Options): Promise<v
   );
   const { recording, ...metadata } = result.metadata;
   reportResult(withMetadata(result, metadata), options.result === true);
-  if (result.error?.code === "paused") return sayHowToGoOn(result.error.details?.id ?? "", opened);
+  if (result.error?.code === "paused") return await sayHowToGoOn(result.error.details?.id ?? "", opened);
   const line = result.error === null || options.result === true ? null : await authorLine(result.error, name, files);
   if (options.result !== true) sayRemedies(result.error?.remedies);
   // The last line is the author's own.

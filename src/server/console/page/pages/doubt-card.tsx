@@ -28,7 +28,10 @@ export function DoubtCard(props: DoubtProps) {
 
 function DoubtForm({ call, wait, followed, isFirst }: DoubtProps) {
   const decision = useMemo(() => new Decision(call.id, wait.step, followed), []);
-  const answer = useMemo(() => dataField("Answer", "What the call hears, as JSON; without one: null. Of a request: {\"status\": 201}."), []);
+  const answer = useMemo(
+    () => dataField("Answer", 'What the call hears, as JSON; without one: null. Of a request: {"status": 201}.'),
+    [],
+  );
   const yes = useRef<HTMLButtonElement>(null);
   const no = useRef<HTMLButtonElement>(null);
   useKeys(
