@@ -22,7 +22,10 @@ test("a thread that cannot start is started again later and later, and its error
   await executor.start();
   await expect.poll(() => told.filter(([name]) => name === "executor:delay").length).toBeGreaterThan(2);
   await executor.close();
-  expect(told[0]).toMatchObject(["executor:lost", { reason: "crash", cause: expect.stringMatching(/^Cannot find module 'no-such-runtime.ts'/) }]);
+  expect(told[0]).toMatchObject([
+    "executor:lost",
+    { reason: "crash", cause: expect.stringMatching(/^Cannot find module 'no-such-runtime.ts'/) },
+  ]);
   const delays = told.flatMap(([name, event]) => (name === "executor:delay" ? [Object(event).delayMs as number] : []));
   expect(delays.slice(0, 3)).toEqual([50, 100, 200]);
 });
