@@ -1,6 +1,13 @@
 import { randomBytes } from "node:crypto";
 
 const PREFIX_BYTES = 9;
+/** Maximum length of a call's id. */
+export const CALL_ID_MAX = 256;
+
+/** Whether a value may be the id of a call. */
+export function isName(value: unknown): value is string {
+  return typeof value === "string" && value !== "" && value.length <= CALL_ID_MAX;
+}
 
 /** Ids of calls whose callers give them none. */
 export class CallIds {

@@ -1,5 +1,6 @@
 import { WAIT_MAX_MS } from "../durable/durable-calls.ts";
 import type { ExecuteOptions } from "../execute-options.ts";
+import { CALL_ID_MAX, isName } from "../../base/call-ids.ts";
 import { byteLength, isObject } from "../../base/json.ts";
 import { type ToolError, toolError } from "../../base/errors.ts";
 import type { Limits } from "../../base/limits.ts";
@@ -9,8 +10,6 @@ import { parseForWriting } from "../../base/exact-json.ts";
 import { hasOverlongInteger, NumberError, writeAny } from "../../base/json-writer.ts";
 import { NOT_PLAIN, TOO_LARGE, writePlain } from "./plain-json.ts";
 
-/** Maximum length of a call's id. */
-export const CALL_ID_MAX = 256;
 const COMMAND_MAX = 256;
 const PAUSES: readonly unknown[] = ["return", "wait", "refuse"];
 const RETRIES: readonly unknown[] = [0, 1, 2, 3, 4, 5];
@@ -44,11 +43,6 @@ const OPTION_FORMS: { readonly [Name in keyof Required<ExecuteOptions>]: Form } 
   onCpu: FUNCTION,
 };
 const FORMS: ReadonlyMap<string, Form> = new Map(Object.entries(OPTION_FORMS));
-
-/** Whether a value may be the id of a call. */
-export function isName(value: unknown): value is string {
-  return typeof value === "string" && value !== "" && value.length <= CALL_ID_MAX;
-}
 
 /** The fault in the form of a call's options; `null` if they are valid. */
 export function describeOptions(options: unknown): string | null {

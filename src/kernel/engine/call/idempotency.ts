@@ -1,7 +1,7 @@
 import { parseWithDigits } from "../../base/exact-json.ts";
 import { OPERATOR } from "../../broker/policy.ts";
 import { hash } from "node:crypto";
-import { CALL_ID_MAX, isName } from "./arguments.ts";
+import { CALL_ID_MAX, isName } from "../../base/call-ids.ts";
 import { adoptResult } from "./conclude.ts";
 import { writeAny } from "../../base/json-writer.ts";
 import { NOT_PLAIN, TOO_LARGE, writePlain } from "./plain-json.ts";

@@ -1,3 +1,4 @@
+import type { SqliteTransaction } from "../../sqlite/store.ts";
 import type {
   CallState,
   CallWait,
@@ -261,3 +262,14 @@ export const READING: ReadonlySet<DurableStep["kind"]> = new Set(["get", "list",
 
 /** Takes steps one after the other. Rejects with a `StoreError`. */
 export type TakeDurable = (step: DurableStep) => Promise<DurableAnswer>;
+
+/** Takes steps in one transaction: on the disk before they are answered where one must not be lost, in none where all read. */
+export function takeTogether<Answer>(
+  transaction: SqliteTransaction,
+  steps: readonly DurableStep[],
+  take: (step: DurableStep) => Answer,
+): readonly Answer[] {
+  const work = (): readonly Answer[] => steps.map(take);
+  if (steps.every(({ kind }) => READING.has(kind))) return work();
+  return steps.some(({ kind }) => LASTING.has(kind)) ? transaction.runLasting(work) : transaction.run(work);
+}

@@ -14,10 +14,9 @@ import { COLUMNS, type DurableRow, WEIGH_SQL } from "./durable-layout.ts";
 import { DurableNotes } from "./durable-notes.ts";
 import { DurableRows } from "./durable-rows.ts";
 import { DurableSignals } from "./durable-signals.ts";
-import type { DurableAnswer, DurableStep, EndedCall } from "./durable-step.ts";
+import { type DurableAnswer, type DurableStep, type EndedCall, takeTogether } from "./durable-step.ts";
 import { LostRuns } from "./lost-runs.ts";
 import { SnippetTables } from "./snippet-tables.ts";
-import { takeTogether } from "./take-together.ts";
 import type { DurableWaits } from "./durable-waits.ts";
 import { MAY_UNDO, UndoneCalls } from "./undone-calls.ts";
 

@@ -5,13 +5,13 @@ import { SqliteTransaction } from "../../sqlite/store.ts";
 import type { DurableCapacity, KeptCall } from "../durable/durable-call.ts";
 import { DurableNotes, type NoteRow, type ReadNote } from "../durable/durable-notes.ts";
 import { DurableRows } from "../durable/durable-rows.ts";
-import { takeTogether } from "../durable/take-together.ts";
 import {
   type DurableAnswer,
   type DurableQuery,
   type DurableStep,
   type EndedCall,
   READING,
+  takeTogether,
 } from "../durable/durable-step.ts";
 import { LostRuns } from "../durable/lost-runs.ts";
 import { undoIds } from "../durable/undone-calls.ts";
