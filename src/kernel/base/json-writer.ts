@@ -1,5 +1,4 @@
-import { randomUUID } from "node:crypto";
-import { DIGITS_MAX, digitsOf, isLongInteger, parseWritten, quoteLongIntegers, rawDigits } from "./exact-json.ts";
+import { DIGITS_MAX, digitsOf, isLongInteger, parseWritten, rawDigits } from "./exact-json.ts";
 import { pointerSegment } from "./json.ts";
 
 const BIGGEST = 10n ** BigInt(DIGITS_MAX - 1);
@@ -7,36 +6,6 @@ const BIGGEST = 10n ** BigInt(DIGITS_MAX - 1);
 /** Whether an integer has at most 4,096 characters. To write a longer one as text could take seconds. */
 export function isWritable(value: bigint): boolean {
   return value < BIGGEST && value > -BIGGEST;
-}
-
-/** Nobody outside knows it, so that no text has it. */
-const MARK = randomUUID();
-const OVERLONG = new RegExp(`"${MARK}[^"]{${DIGITS_MAX + 1}}`);
-
-/**
- * Whether a JSON text has an integer of more than 4,096 characters, which no isolate reads. Most texts are known by every
- * 4,096th of their characters.
- */
-export function hasOverlongInteger(text: string): boolean {
-  return hasManyDigits(text) && OVERLONG.test(quoteLongIntegers(text, MARK));
-}
-
-/** Whether there are 4,096 digits one after the other, also in a string. */
-function hasManyDigits(text: string): boolean {
-  for (let at = DIGITS_MAX - 1; at < text.length; at += DIGITS_MAX) {
-    if (!isDigitAt(text, at)) continue;
-    let [first, last] = [at, at];
-    while (isDigitAt(text, first - 1)) first--;
-    while (isDigitAt(text, last + 1)) last++;
-    if (last - first + 1 >= DIGITS_MAX) return true;
-    at = last;
-  }
-  return false;
-}
-
-function isDigitAt(text: string, at: number): boolean {
-  const code = text.charCodeAt(at);
-  return code >= 48 && code <= 57;
 }
 
 /** A number that JSON cannot hold; the message says where it is, and what to send instead. */

@@ -6,8 +6,7 @@ import { type ToolError, toolError } from "../../base/errors.ts";
 import type { Limits } from "../../base/limits.ts";
 import type { ToolCall } from "../../base/result.ts";
 import type { UnreadJson } from "../../base/unread-json.ts";
-import { parseForWriting } from "../../base/exact-json.ts";
-import { hasOverlongInteger, NumberError, writeAny } from "../../base/json-writer.ts";
+import { NumberError, writeAny } from "../../base/json-writer.ts";
 import { NOT_PLAIN, TOO_LARGE, writePlain } from "./plain-json.ts";
 
 const COMMAND_MAX = 256;
@@ -89,9 +88,7 @@ export function writeArguments(given: object, limits: Limits): string | ToolErro
  * they are no part of the arguments.
  */
 export function takeArguments({ json, blanks }: UnreadJson, limits: Limits): string | ToolError {
-  if (byteLength(json, limits.inputBytes) - blanks > limits.inputBytes) return tooLarge(limits);
-  // The isolate would read none of the calls that it gets together with this one. The error says where it is.
-  return hasOverlongInteger(json) ? writeArguments(parseForWriting(json) as object, limits) : json;
+  return byteLength(json, limits.inputBytes) - blanks > limits.inputBytes ? tooLarge(limits) : json;
 }
 
 function tooLarge({ inputBytes }: Limits): ToolError {

@@ -1,6 +1,6 @@
 import { CallIds } from "../../base/call-ids.ts";
 import { mayHaveLongInteger, parseForWriting } from "../../base/exact-json.ts";
-import { hasOverlongInteger } from "../../base/json-writer.ts";
+import { writeAny } from "../../base/json-writer.ts";
 import { describeExcess, isObject, parseWithin } from "../../base/json.ts";
 import {
   type CapabilityCall,
@@ -319,8 +319,8 @@ function readRequest(args: string): { readonly name: string; readonly args: stri
     if ("excess" in parsed || !isObject(parsed.value)) return null;
     const { name, arguments: given } = parsed.value;
     if (typeof name !== "string" || !isObject(given)) return null;
-    const text = JSON.stringify(given);
-    return hasOverlongInteger(text) ? null : { name, args: text };
+    // An integer of too many digits would keep the isolate from reading the calls beside this one.
+    return { name, args: mayHaveLongInteger(args) ? writeAny(given) : JSON.stringify(given) };
   } catch {
     return null;
   }
