@@ -16,7 +16,7 @@ interface Options extends Sources {
   readonly json?: true;
 }
 
-/** What a program calls to pause by itself. */
+/** Functions with which a program pauses by itself. */
 const PAUSES = /\b(?:approval|signal|sleepUntil)\b/;
 
 /** `glovebox code`: runs a program over a folder of tools, with its result on stdout and its console on stderr. */

@@ -16,7 +16,7 @@ export async function findServiceMistakes(values: Config, hasKeys: boolean): Pro
     ...origins.map((one, at) => [["origins", `${at}`], () => new OriginCheck({ origins: [one] }, bound)] as const),
     ...(hasKeys ? [] : [[["host"], () => requireLoopback(host)] as const]),
   ];
-  const refused = checks.flatMap(([at, check]): SettingMistake[] => {
+  const found = checks.flatMap(([at, check]): SettingMistake[] => {
     try {
       check();
       return [];
@@ -24,7 +24,6 @@ export async function findServiceMistakes(values: Config, hasKeys: boolean): Pro
       return [{ rule: "config/meaning", path: at, message: error instanceof Error ? error.message : String(error) }];
     }
   });
-  const found: SettingMistake[] = [...refused];
   if (typeof audit === "string") {
     const isTaken = (await isFolder(audit)) === true;
     const why = isTaken ? "a folder is in its place" : "its folder is not there";

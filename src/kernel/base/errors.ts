@@ -376,7 +376,7 @@ export class StoreError extends Error {
   }
 }
 
-const LINE_MAX = 500;
+const LINE_MAX = 300;
 
 /** A line of an error for others to read: without the folders of the host's paths, and cut. */
 export function withoutPaths(line: string): string {

@@ -370,7 +370,7 @@ export class CapabilityInvoker implements Disposable {
     code: ErrorCode = CODES[outcome],
   ): Extract<CapabilityResponse, { kind: "failure" }> {
     const durationMs = performance.now() - startMs;
-    // What a pause leaves open has no outcome yet: the run that hears of it has one.
+    // A pause leaves the ask open: its outcome is recorded by the run that gets the answer.
     if (code !== "paused") this.#host.record(this.#caller, call, outcome, { rules, durationMs, code });
     const message = text.slice(0, MESSAGE_MAX);
     return { kind: "failure", nowMs: call.nowMs + Math.round(durationMs), failure: { code, message } };

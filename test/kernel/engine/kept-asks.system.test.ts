@@ -61,7 +61,7 @@ test("a call with a denied request, a child and a killed executor is kept as it 
   expect(call).toMatchObject({ attempts: 2, detail: { isReplayable: true } });
   const row = ({ capability, outcome, attempt, isReplayed }: NonNullable<typeof detail>["asks"][number]) =>
     `${attempt} ${capability} ${outcome}${isReplayed ? " again" : ""}`;
-  // What is denied is told by another way than what is done, and may come later.
+  // A denial is recorded on another path than an answer, and may come later.
   const ORDER = ["fetch", "tools", "kv", "kill"];
   const rank = ({ capability }: { readonly capability: string }): number => ORDER.indexOf(capability);
   const asks = detail?.asks.toSorted((one, other) => rank(one) - rank(other)) ?? [];

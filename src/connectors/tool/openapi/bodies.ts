@@ -106,7 +106,7 @@ function fileOr(document: OpenApiDocument, schema: unknown, file: FileSchema, de
   return Object.keys(parts).length === 0 ? schema : { ...member, ...parts };
 }
 
-/** What a schema refers to; `null` where that cannot be read, which is told where the schema is. */
+/** The schema that a reference leads to; `null` if it cannot be read: the finding is made elsewhere. */
 function followed(document: OpenApiDocument, schema: unknown): Json | null {
   try {
     return isObject(schema) ? document.follow(schema) : null;

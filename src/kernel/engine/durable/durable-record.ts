@@ -120,7 +120,7 @@ export function readRecord(text: string): DurableRecord {
   throw new TypeError("the record of the call is of another version");
 }
 
-/** What is told of a call that has ended without a run: as much of its record as can be read. */
+/** Options and parent of a call that ended without a run, as far as its record can be read. */
 export function toldOf({ id, tenant, key, record }: Pick<EndedCall, "id" | "tenant" | "key" | "record">): {
   readonly options: Pick<ExecuteOptions, "tenant" | "origin">;
   readonly parentCallId: string | null;

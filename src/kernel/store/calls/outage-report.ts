@@ -11,7 +11,7 @@ const CALM_MS = 60_000;
 /** The file of calls cannot be used: told after a second, and then again and again while it lasts. */
 export interface CallsDown {
   readonly reason: DropReason;
-  /** What is wrong, without a path. */
+  /** The problem, without a path. */
   readonly problem: string;
   /** The file. For the operator, not for callers. */
   readonly path: string;
