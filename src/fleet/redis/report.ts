@@ -1,5 +1,4 @@
-import type { RedisListener, RedisUse } from "../../kernel/store/outage.ts";
-import type { RedisProblem } from "../../kernel/store/outage.ts";
+import { type RedisListener, type RedisProblem, type RedisUse, ReportPauses } from "../../kernel/store/outage.ts";
 
 /** Meaning of an outage for calls. */
 export const EFFECTS: Readonly<Record<RedisUse | "machine", string>> = {
@@ -11,11 +10,6 @@ export const EFFECTS: Readonly<Record<RedisUse | "machine", string>> = {
 };
 
 const LOOK_MS = 100;
-/** First pause between reports of one outage, and the longest. */
-const AGAIN_MS = 5_000;
-const AGAIN_MOST_MS = 5 * 60_000;
-/** Time without a problem after which the next one is told at once again. */
-const CALM_MS = 60_000;
 /** Changes of the reason that are told at once, within one outage. */
 const NEWS_MAX = 3;
 
@@ -34,9 +28,8 @@ export class RedisReport implements Disposable {
   #told: string | null = null;
   #news = 0;
   #sinceMs: number | null = null;
-  #upMs = -Infinity;
   #nextMs = -Infinity;
-  #pauseMs = AGAIN_MS;
+  readonly #pauses = new ReportPauses();
 
   constructor(options: RedisReportOptions) {
     this.#options = options;
@@ -57,8 +50,8 @@ export class RedisReport implements Disposable {
     if (this.#sinceMs === null) this.#begin(nowMs);
     const isNews = this.#told !== null && this.#told !== problem.code && this.#news++ < NEWS_MAX;
     if (nowMs < this.#nextMs && !isNews) return;
-    if (!isNews && this.#told !== null) this.#pauseMs = Math.min(2 * this.#pauseMs, AGAIN_MOST_MS);
-    this.#nextMs = nowMs + this.#pauseMs;
+    if (!isNews && this.#told !== null) this.#pauses.grow();
+    this.#nextMs = nowMs + this.#pauses.ms;
     this.#told = problem.code;
     const { uses, effect, onDown } = this.#options;
     const { kind, code, what, remedy, isLasting } = problem;
@@ -69,9 +62,8 @@ export class RedisReport implements Disposable {
   #begin(nowMs: number): void {
     this.#sinceMs = nowMs;
     this.#news = 0;
-    if (nowMs - this.#upMs < CALM_MS) return;
-    this.#pauseMs = AGAIN_MS;
-    this.#nextMs = -Infinity;
+    // After a calm time, the next problem is told at once.
+    if (this.#pauses.begin(nowMs)) this.#nextMs = -Infinity;
   }
 
   #onCalm(nowMs: number): void {
@@ -81,6 +73,6 @@ export class RedisReport implements Disposable {
     if (this.#told !== null) this.#options.onUp({ uses: this.#options.uses, downMs });
     this.#sinceMs = null;
     this.#told = null;
-    this.#upMs = nowMs;
+    this.#pauses.end(nowMs);
   }
 }

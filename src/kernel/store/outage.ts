@@ -51,3 +51,35 @@ export interface RedisListener {
   readonly onDown: (event: RedisDown) => void;
   readonly onUp: (event: RedisUp) => void;
 }
+
+/** First pause between reports of one outage, and the longest. */
+const AGAIN_MS = 5_000;
+const AGAIN_MOST_MS = 5 * 60_000;
+/** Time without a problem after which pauses begin anew. */
+const CALM_MS = 60_000;
+
+/** Pauses between reports of outages, which grow while these last or come soon after one another. */
+export class ReportPauses {
+  #ms = AGAIN_MS;
+  #upMs = -Infinity;
+
+  get ms(): number {
+    return this.#ms;
+  }
+
+  /** An outage begins. Returns whether there was none for a while. */
+  begin(nowMs: number): boolean {
+    const isCalm = nowMs - this.#upMs >= CALM_MS;
+    if (isCalm) this.#ms = AGAIN_MS;
+    return isCalm;
+  }
+
+  grow(): void {
+    this.#ms = Math.min(2 * this.#ms, AGAIN_MOST_MS);
+  }
+
+  /** An outage has ended. */
+  end(nowMs: number): void {
+    this.#upMs = nowMs;
+  }
+}

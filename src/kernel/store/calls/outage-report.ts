@@ -1,12 +1,8 @@
+import { ReportPauses } from "../outage.ts";
 import type { DropReason, StoreProblem } from "./thread/messages.ts";
 
 /** What lasts less is not told: another process holds the file's lock for a moment again and again. */
 const LASTING_MS = 1_000;
-/** First pause between reports of one outage, and the longest. */
-const AGAIN_MS = 5_000;
-const AGAIN_MOST_MS = 5 * 60_000;
-/** Time without a problem after which pauses begin anew. */
-const CALM_MS = 60_000;
 
 /** The file of calls cannot be used: told after a second, and then again and again while it lasts. */
 export interface CallsDown {
@@ -35,8 +31,7 @@ export class OutageReport {
   readonly #listener: OutageListener;
   #problem: StoreProblem | null = null;
   #sinceMs = 0;
-  #upMs = -Infinity;
-  #pauseMs = AGAIN_MS;
+  readonly #pauses = new ReportPauses();
   #isTold = false;
   #telling: NodeJS.Timeout | undefined;
 
@@ -51,9 +46,7 @@ export class OutageReport {
     if (problem === null) return this.#end();
     if (!isNew) return;
     this.#sinceMs = performance.now();
-    const isCalm = this.#sinceMs - this.#upMs > CALM_MS;
-    if (isCalm) this.#pauseMs = AGAIN_MS;
-    this.#tellIn(isCalm ? LASTING_MS : this.#pauseMs);
+    this.#tellIn(this.#pauses.begin(this.#sinceMs) ? LASTING_MS : this.#pauses.ms);
   }
 
   close(): void {
@@ -64,7 +57,7 @@ export class OutageReport {
     clearTimeout(this.#telling);
     if (!this.#isTold) return;
     this.#isTold = false;
-    this.#upMs = performance.now();
+    this.#pauses.end(performance.now());
     this.#listener.onUp({ path: this.#path, downMs: this.#downMs });
   }
 
@@ -77,8 +70,8 @@ export class OutageReport {
     this.#isTold = true;
     const { reason, message } = this.#problem;
     this.#listener.onDown({ reason, problem: message, path: this.#path, downMs: this.#downMs });
-    this.#tellIn(this.#pauseMs);
-    this.#pauseMs = Math.min(2 * this.#pauseMs, AGAIN_MOST_MS);
+    this.#tellIn(this.#pauses.ms);
+    this.#pauses.grow();
   }
 
   get #downMs(): number {
