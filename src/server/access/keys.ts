@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import { textOfFile } from "../../kernel/base/os/secret-source.ts";
+import { notSet, textOfFile } from "../../kernel/base/os/secret-source.ts";
 import { compileSchema, type Validator } from "../../kernel/base/schema/schema.ts";
 import { describeViolations, unseen, type Violation } from "../../kernel/base/schema/violation.ts";
 import type { Caller } from "./caller.ts";
@@ -81,9 +81,6 @@ export class Keys {
   }
 }
 
-/** Characters of a variable's name; a key that was entered in its place is masked. */
-const SOURCE_SHOWN = 300;
-
 let compiled: Validator | undefined;
 
 function readKeys(
@@ -157,10 +154,7 @@ function readSource(source: KeySource, where: string, environment: NodeJS.Proces
   if ("hash" in source) return source.hash;
   if ("env" in source) {
     const value = environment[source.env];
-    if (typeof value !== "string")
-      throw new TypeError(
-        `${where}/env names a variable that is not set: ${hideKeys(source.env.slice(0, SOURCE_SHOWN))}`,
-      );
+    if (typeof value !== "string") throw notSet(`${where}/env`, source.env);
     return value.trim();
   }
   return textOfFile(`${where}/file`, source.file);

@@ -89,9 +89,9 @@ test("a variable that was taken out of the environment still means what it meant
   expect(() => changing.replace([{ ...grant, env: "B" }], {})).toThrow("/keys/0/env names a variable that is not set");
 });
 
-test("what is wrong with a key names its variable, and masks a key that was entered there", () => {
+test("what is wrong with a key names its variable, and nothing of a key that was entered there", () => {
   const [grant, { secret }] = [{ name: "k", tenant: "t", roles: ["execute"] } as const, createKey()];
   const [short, entered] = [{ GLOVEBOX_KEY: "short" }, { ...grant, env: secret }];
   expect(() => new Keys(keyOfEnvironment(short), short)).toThrow(/^GLOVEBOX_KEY: its value is not a key/);
-  expect(() => new Keys([entered], {})).toThrow("/keys/0/env names a variable that is not set: gb_…");
+  expect(() => new Keys([entered], {})).toThrow(/variable that is not set$/);
 });

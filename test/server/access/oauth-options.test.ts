@@ -25,7 +25,9 @@ test("the secret of introspection is read from its variable", () => {
   const { jwksUri: _, ...others } = GOOD;
   const options = { ...others, introspection: INTROSPECTION };
   expect(readOAuth(options, PUBLIC, { SECRET: "abc\n" }).clientSecret).toBe("abc");
-  expect(() => readOAuth(options, PUBLIC, {})).toThrow("names a variable that is not set");
+  const of = (env: string) => ({ ...options, introspection: { ...INTROSPECTION, clientSecret: { env } } });
+  expect(() => readOAuth(of("IDP_SECRET"), PUBLIC, {})).toThrow(/a variable that is not set: IDP_SECRET$/);
+  expect(() => readOAuth(of("hunter2_hunter2"), PUBLIC, {})).toThrow(/a variable that is not set$/);
 });
 
 test.each<[string, Partial<Record<keyof OAuthOptions, unknown>>, RegExp]>([

@@ -1,10 +1,20 @@
 import { readFileSync } from "node:fs";
 
+/** What is told as the name of a variable. Anything else may be a secret that was entered in its place. */
+const VARIABLE = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+){1,20}$/;
+const NAME_MAX = 100;
+
 /** The text of an environment variable. `where`: the setting that names it. Throws a `TypeError` where it is not set. */
 export function textOfVariable(where: string, name: string, environment: NodeJS.ProcessEnv): string {
   const text = environment[name]?.trim() ?? "";
   if (text !== "") return text;
-  throw new TypeError(`${where} names a variable that is not set`);
+  throw notSet(where, name);
+}
+
+/** The error of a variable that is not set. */
+export function notSet(where: string, name: string): TypeError {
+  const shown = name.length <= NAME_MAX && VARIABLE.test(name) ? `: ${name}` : "";
+  return new TypeError(`${where} names a variable that is not set${shown}`);
 }
 
 /** The text of a file. `where`: the setting that names it. Throws a `TypeError` where it cannot be read. */

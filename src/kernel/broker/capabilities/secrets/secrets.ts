@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { BoundedCache } from "../../../base/bounded-cache.ts";
+import { notSet } from "../../../base/os/secret-source.ts";
 import { Redactor } from "../../../base/redaction/redactor.ts";
 import type { Capability } from "../capability.ts";
 import { nameGrants } from "../names.ts";
@@ -193,7 +194,7 @@ function read(where: string, option: SecretOptions, environment: NodeJS.ProcessE
   if ("value" in option) return option.value;
   if ("env" in option) {
     const value = environment[option.env];
-    if (value === undefined) throw new TypeError(`${where}.env names a variable that is not set`);
+    if (value === undefined) throw notSet(`${where}.env`, option.env);
     return value;
   }
   if (!("file" in option) || typeof option.file !== "string") return undefined;

@@ -30,7 +30,7 @@ describe("a secret", () => {
     ["A", { value: "x".repeat(20_000), bind }, "secrets.A is not 8 to 4096 characters long"],
     ["A", { value: 12345678, bind }, "secrets.A has no value"],
     ["A", { bind }, "secrets.A has no value"],
-    ["A", { env: "NOT_SET", bind }, "secrets.A.env names a variable that is not set"],
+    ["A", { env: "NOT_SET", bind }, "secrets.A.env names a variable that is not set: NOT_SET"],
     ["A", { file: "/nowhere/at/all", bind }, "secrets.A.file cannot be read: ENOENT"],
     ["A", { value: "long enough" }, "secrets.A needs bind, a list of bindings"],
     ["A", { value: "long enough", bind: [] }, "secrets.A.bind is a list of 1 to 100 bindings"],
