@@ -1,6 +1,6 @@
 import { NESTING_MAX, VALUES_MAX } from "./json.ts";
 
-/** Verdict on a text: JSON within the bounds of `json.ts`, JSON beyond them, or anything else. */
+/** Verdict on a text: JSON within the bounds of `json.ts`, JSON beyond them or with too long a number, or anything else. */
 export type JsonVerdict =
   { readonly kind: "json" } | { readonly kind: "excess"; readonly excess: string } | { readonly kind: "invalid" };
 
@@ -18,6 +18,7 @@ const JSON_TEXT: JsonVerdict = Object.freeze({ kind: "json" });
 const INVALID: JsonVerdict = Object.freeze({ kind: "invalid" });
 /** Maximum length of a number: it is the only token that is not read in pieces. */
 const NUMBER_MAX = 4_096;
+const LONG_NUMBER = excess(`not read, as a number in it has more than ${NUMBER_MAX} characters`);
 /** Length within which a token ends that is not read in pieces. */
 const TOKEN_MAX = NUMBER_MAX + 8;
 
@@ -60,6 +61,7 @@ export class JsonScanner {
   #values = 0;
   #blanks = 0;
   #keyStart = 0;
+  #isNumberLong = false;
   /** Whether the outermost object's member `calls` is being read. */
   #isInCalls = false;
   /** Depth of the object whose `arguments` are being read; 0 for none. */
@@ -96,7 +98,7 @@ export class JsonScanner {
         this.#at++;
         continue;
       }
-      if (!this.#read(code)) return INVALID;
+      if (!this.#read(code)) return this.#isNumberLong ? LONG_NUMBER : INVALID;
       if (this.#depth > NESTING_MAX) return excess(`nested deeper than ${NESTING_MAX} levels`);
       if (this.#values > this.#valuesMax) return excess(`made of more than ${this.#valuesMax} values`);
     }
@@ -248,17 +250,25 @@ export class JsonScanner {
   }
 
   #readNumber(): boolean {
+    const end = this.#endOfNumber();
+    this.#isNumberLong = end - this.#at > NUMBER_MAX;
+    if (end < 0 || this.#isNumberLong) return false;
+    this.#at = end;
+    return true;
+  }
+
+  /** Where the number ends that begins here; -1 where it is none. One that is too long is not read to its end. */
+  #endOfNumber(): number {
     const text = this.#text;
-    const start = this.#at;
-    let at = start;
+    let at = this.#at;
     if (text.charCodeAt(at) === MINUS) at++;
     const whole = at;
     at = afterDigits(text, at);
-    if (at === whole || (text.charCodeAt(whole) === ZERO && at > whole + 1)) return false;
+    if (at === whole || (text.charCodeAt(whole) === ZERO && at > whole + 1)) return -1;
     if (text.charCodeAt(at) === DOT) {
       const fraction = ++at;
       at = afterDigits(text, at);
-      if (at === fraction) return false;
+      if (at === fraction) return -1;
     }
     const mark = text.charCodeAt(at);
     if (mark === LETTER_E || mark === CAPITAL_E) {
@@ -266,10 +276,9 @@ export class JsonScanner {
       if (sign === PLUS || sign === MINUS) at++;
       const exponent = at;
       at = afterDigits(text, at);
-      if (at === exponent) return false;
+      if (at === exponent) return -1;
     }
-    this.#at = at;
-    return at - start <= NUMBER_MAX;
+    return at;
   }
 }
 

@@ -65,7 +65,8 @@ export function addJsonBodies(
  */
 export function readShortBody(body: string): unknown {
   // A body of nothing but brackets would block this thread for seconds and take thirty times its size in memory.
-  if (describeExcess(body) !== null) throw excessive();
+  const excess = describeExcess(body);
+  if (excess !== null) throw excessive(excess);
   try {
     return parseForWriting(body.startsWith(BYTE_ORDER_MARK) ? body.slice(1) : body);
   } catch {
@@ -98,7 +99,7 @@ class LongBody {
     const scanner = new JsonScanner(this.#text, this.#cutting);
     let verdict: JsonVerdict | null = null;
     while (verdict === null) verdict = await this.#work.run(this.#payer, () => scanner.scan(PIECE));
-    if (verdict.kind === "excess") throw excessive();
+    if (verdict.kind === "excess") throw excessive(verdict.excess);
     if (verdict.kind === "invalid") throw notJson();
     const { cuts } = scanner;
     const rest = this.#restOf(cuts);
@@ -152,8 +153,8 @@ class LongBody {
   }
 }
 
-function excessive(): Error {
-  return refusal("", "the body has too many values, or too deep ones");
+function excessive(excess: string): Error {
+  return refusal("", `the body is ${excess}`);
 }
 
 function notJson(): Error {

@@ -133,7 +133,9 @@ test("a body that is not JSON is refused, whatever its arguments would be", asyn
 
 test("a body too deep, or with too much beside its arguments, is refused", async () => {
   const deep = `{"arguments":{"a":${"[".repeat(1_100)}${"]".repeat(1_100)}}}`;
-  await expect(read(deep, "call")).rejects.toThrow("too many values, or too deep ones");
+  await expect(read(deep, "call")).rejects.toThrow("the body is nested deeper than 1000 levels");
+  const number = `{"arguments":{"a":${"1".repeat(5_000)}}}`;
+  await expect(read(number, "call")).rejects.toThrow("a number in it has more than 4096 characters");
   await expect(read(JSON.stringify({ more: "x".repeat(1_100_000) }), "call")).rejects.toThrow("too much besides");
   const long = JSON.stringify({ name: "tool", arguments: { text: "x".repeat(3_000_000) } });
   await expect(read(`\uFEFF${long}`, "call")).resolves.toMatchObject({ name: "tool" });
