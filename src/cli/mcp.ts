@@ -1,9 +1,10 @@
 import { Command, Option } from "commander";
 import { ANYBODY } from "../server/access/caller.ts";
-import { openEngine, readConfig, withFolder } from "./open-engine.ts";
+import { readConfig, withFolder } from "./open-engine.ts";
 import { say } from "./output.ts";
 import { LOG_LEVELS, type LogLevel } from "../server/config/schema.ts";
 import { logNotices, openLog } from "./service-log.ts";
+import { mayToolsPause, openKept } from "./waiting-call.ts";
 
 interface Options {
   readonly tools?: string;
@@ -39,7 +40,15 @@ async function serve(
   const logger = await openLog(logLevel);
   // The pair is also there where the configuration does not ask for it.
   const codeMode = code === true ? { codeMode: config.codeMode ?? {} } : {};
-  const engine = await openEngine(sources, config, { logger, ...codeMode });
+  const onUnusable = (why: string): void =>
+    void logger?.warn(
+      `calls that wait for a person are lost when this process ends: ${why}; set stateDir in the configuration`,
+    );
+  const kept = { options: { logger, ...codeMode }, resume: true, onUnusable };
+  const { engine } = await openKept(sources, config, kept, (opened) => {
+    const names = opened.list().map(({ name }) => name);
+    return code === true || mayToolsPause(opened, config, names);
+  });
   logNotices(logger);
   const { serveMcp } = await import("../server/mcp/stdio.ts");
   const identity = { name: "glovebox", version: command.parent?.version() ?? "0.0.0" };

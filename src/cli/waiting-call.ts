@@ -1,17 +1,18 @@
-import { join } from "node:path";
+import { access, constants, mkdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { WAIT_MAX_MS } from "../kernel/engine/durable/durable-calls.ts";
 import type { Engine } from "../kernel/engine/engine.ts";
-import { STATE_DIR } from "../kernel/engine/options.ts";
+import { type EngineOptions, STATE_DIR } from "../kernel/engine/options.ts";
 import type { CallWait } from "../kernel/store/calls/durable/durable-call.ts";
 import { IN_MEMORY } from "../kernel/store/sqlite/layout.ts";
 import type { Config } from "../server/config/schema.ts";
 import { openEngine, type Sources } from "./open-engine.ts";
 import { say } from "./output.ts";
 
-/** An engine for one call, and the place of that call where it pauses. */
+/** An engine, and the place of its calls that pause. */
 export interface OneCall {
   readonly engine: Engine;
-  /** The sources and the store with which a command goes on with it; `file` is `null` for a store that servers share. */
+  /** The sources and the store with which a command goes on with them; `file` is `null` for a store that servers share. */
   readonly place: Sources & { readonly file: string | null };
 }
 
@@ -19,23 +20,53 @@ const ENGINE = { workers: 1, executor: { kind: "process", spare: false } } as co
 const WAIT_S = WAIT_MAX_MS / 1_000;
 
 /** Starts an engine for one call. If that may pause, it is kept in a file, as it has to outlive this process. */
-export async function openForCall(
+export function openForCall(sources: Sources, values: Config, mayPause: (engine: Engine) => boolean): Promise<OneCall> {
+  return openKept(sources, values, { options: ENGINE, resume: false }, mayPause);
+}
+
+interface KeptOptions {
+  readonly options: EngineOptions;
+  /** Whether the engine goes on with calls that are there. */
+  readonly resume: boolean;
+  /** Hears why no file can be made, and calls stay in memory. Default: calls that pause fail. */
+  readonly onUnusable?: (why: string) => void;
+}
+
+/** Starts an engine. If its calls may pause, they are kept in a file. */
+export async function openKept(
   sources: Sources,
   values: Config,
+  { options, resume, onUnusable }: KeptOptions,
   mayPause: (engine: Engine) => boolean,
 ): Promise<OneCall> {
-  const engine = await openEngine(sources, values, ENGINE);
+  const engine = await openEngine(sources, values, options);
   const { keep, path, url, secret } = values.calls ?? { keep: "nothing" };
   if (keep !== "nothing" && url !== undefined) return { engine, place: { ...sources, file: null } };
   const isStored = path !== undefined && path !== IN_MEMORY;
   const file = isStored ? path : join(values.stateDir ?? STATE_DIR, "calls.sqlite");
   const place = { ...sources, file };
   if ((keep !== "nothing" && path !== IN_MEMORY) || !mayPause(engine)) return { engine, place };
+  const why = onUnusable === undefined ? null : await obstacleTo(file);
+  if (why !== null) {
+    onUnusable?.(`${file} cannot be written (${why})`);
+    return { engine, place };
+  }
   // Only now: other calls leave no trace.
   await engine.close();
   const sealed = secret === undefined || url !== undefined ? {} : { secret };
-  const calls = { path: file, resume: false, ...sealed };
-  return { engine: await openEngine(sources, values, { ...ENGINE, calls }), place };
+  const calls = { path: file, resume, ...sealed };
+  return { engine: await openEngine(sources, values, { ...options, calls }), place };
+}
+
+/** Why nothing can be written beside a file, as the error's code; `null` where it can. Makes the folder. */
+async function obstacleTo(file: string): Promise<string | null> {
+  try {
+    await mkdir(dirname(file), { recursive: true });
+    await access(dirname(file), constants.W_OK);
+    return null;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? "UNKNOWN";
+  }
 }
 
 /** Whether calls of these tools may pause, by themselves or in a tool that they call. */

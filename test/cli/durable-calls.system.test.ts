@@ -2,10 +2,13 @@ import { execFileSync } from "node:child_process";
 import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { Client } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createEngine, type Engine } from "../../src/glovebox/index.ts";
 import { createKey } from "../../src/server/access/secret.ts";
 import { createServer, type Server } from "../../src/server/http/server.ts";
+import { MAIN } from "../server/served.ts";
 import { type Ended, glovebox as run } from "./command.ts";
 
 const KEYS = { boss: createKey(), caller: createKey() };
@@ -144,6 +147,28 @@ test("run keeps a call that pauses in a file, where it is decided and goes on wi
     code: 0,
     stdout: expect.stringContaining('"refunded":7'),
   });
+});
+
+test("mcp keeps a call that pauses in a file: it is decided elsewhere, and read by the next process", async () => {
+  const cwd = await written("desk", {});
+  const connect = async (): Promise<Client> => {
+    const args = [...MAIN, "mcp", "--tools", path.join(folder, "tools")];
+    const client = new Client({ name: "tester", version: "1.0.0" });
+    await client.connect(new StdioClientTransport({ command: process.execPath, args, cwd, stderr: "ignore" }));
+    return client;
+  };
+  const first = await connect();
+  const waiting = await first.callTool({ name: "refund", arguments: { order: 8 } });
+  await first.close();
+  const [id = ""] = /c_[\w-]+/.exec(JSON.stringify(waiting.content)) ?? [];
+  const store = path.join(cwd, ".glovebox", "calls.sqlite");
+  const place = ["--file", store, "--tools", path.join(folder, "tools")];
+  const approved = await glovebox(["calls", "approve", id, "--yes", ...place]);
+  expect(approved).toMatchObject({ code: 0, stdout: '{"refunded":8}\n' });
+  const second = await connect();
+  const { content } = await second.callTool({ name: "wait_call", arguments: { id } });
+  await second.close();
+  expect(content).toEqual([{ type: "text", text: '{"refunded":8}' }]);
 });
 
 /** The words of the commands that were printed, as a shell reads them. */
