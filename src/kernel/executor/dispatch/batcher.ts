@@ -121,8 +121,10 @@ export class Batcher {
         const isEmpty = queue.isEmpty;
         if (!isEmpty && this.#placeNext(queue, nowMs, terms)) {
           isPlaced = true;
-          this.#waiting.delete(queue);
-          this.#waiting.add(queue);
+          if (this.#waiting.size > 1) {
+            this.#waiting.delete(queue);
+            this.#waiting.add(queue);
+          }
         }
         if (isEmpty || queue.isEmpty) this.#rest(queue);
       }

@@ -18,7 +18,8 @@ export class ToolQueue implements BatchSource {
   readonly tenant: string;
   readonly turnTime: TurnTimeEstimate;
   readonly #onIdle: (queue: ToolQueue) => void;
-  #calls: LocalCall[] = [];
+  /** `undefined` in the place of a call that was taken: a reference would keep it until the next full collection. */
+  #calls: (LocalCall | undefined)[] = [];
   #next = 0;
   #inFlight = 0;
 
@@ -52,7 +53,7 @@ export class ToolQueue implements BatchSource {
 
   /** Removes the waiting calls. */
   clear(): LocalCall[] {
-    const left = this.#calls.slice(this.#next).filter(({ isOver }) => !isOver);
+    const left = this.#calls.slice(this.#next).filter((call): call is LocalCall => call?.isOver === false);
     this.#calls = [];
     this.#next = 0;
     return left;
@@ -92,6 +93,7 @@ export class ToolQueue implements BatchSource {
       const [first] = calls;
       if (first !== undefined && (length > LENGTH_MAX || !mayJoin(call, first))) break;
       calls.push(call);
+      this.#calls[this.#next] = undefined;
     }
     this.#compact();
     this.#inFlight++;

@@ -83,7 +83,9 @@ export class WorkerConnection {
   readonly #loaded = new Set<string>();
   readonly #warm = new Set<string>();
   /** Work with an unfinished turn, by number, oldest first. */
-  readonly #items = new Map<number, WorkItem>();
+  /** Unfinished work in its order, and its numbers. No `Map`, whose replaced storage would keep ended batches: see `CallTable`. */
+  readonly #items: WorkItem[] = [];
+  readonly #numbers: number[] = [];
   #expectedMs = 0;
   /** Start of the oldest item's turn. */
   #sinceMs = 0;
@@ -142,8 +144,9 @@ export class WorkerConnection {
 
   /** Sends work that takes a turn and keeps this number until `end`. */
   begin(callNumber: number, load: WorkItem, message: ToWorker, nowMs: number): void {
-    if (this.#items.size === 0) this.#sinceMs = nowMs;
-    this.#items.set(callNumber, load);
+    if (this.#items.length === 0) this.#sinceMs = nowMs;
+    this.#items.push(load);
+    this.#numbers.push(callNumber);
     if (message.kind === "run") this.#admitLines(message);
     this.#expectedMs += load.expectedMs;
     this.served += load.size;
@@ -158,15 +161,17 @@ export class WorkerConnection {
 
   /** The unfinished work with that number. */
   item(callNumber: number): WorkItem | undefined {
-    return this.#items.get(callNumber);
+    return this.#items[this.#numbers.indexOf(callNumber)];
   }
 
   end(callNumber: number, nowMs: number): void {
-    const load = this.#items.get(callNumber);
+    const at = this.#numbers.indexOf(callNumber);
+    const load = this.#items[at];
     if (load === undefined) return;
-    this.#items.delete(callNumber);
+    this.#items.splice(at, 1);
+    this.#numbers.splice(at, 1);
     load.onEnd?.();
-    this.#expectedMs = this.#items.size === 0 ? 0 : this.#expectedMs - load.expectedMs;
+    this.#expectedMs = this.#items.length === 0 ? 0 : this.#expectedMs - load.expectedMs;
     this.#sinceMs = nowMs;
   }
 
@@ -174,18 +179,18 @@ export class WorkerConnection {
   ownerOf(callNumber: number): CallOwner | undefined {
     const going = this.going.get(callNumber);
     if (going !== undefined) return going;
-    for (const load of this.#items.values()) if (load.runs.includes(callNumber)) return load;
+    for (const load of this.#items) if (load.runs.includes(callNumber)) return load;
     return undefined;
   }
 
   /** The worker gets no more work: what it still does holds up no other. */
   retire(): void {
-    for (const load of this.#items.values()) load.onEnd?.();
+    for (const load of this.#items) load.onEnd?.();
   }
 
   /** Whether the worker has no work left. */
   get isIdle(): boolean {
-    return this.#items.size === 0 && this.going.size === 0;
+    return this.#items.length === 0 && this.going.size === 0;
   }
 
   /**
@@ -193,9 +198,9 @@ export class WorkerConnection {
    * queued behind them.
    */
   abandon(): { readonly started: readonly number[]; readonly waiting: readonly number[] } {
-    const [first, ...others] = this.#items.values();
+    const [first, ...others] = this.#items.splice(0);
     const started = [...this.going.keys(), ...(first?.runs ?? [])];
-    this.#items.clear();
+    this.#numbers.length = 0;
     this.going.clear();
     first?.onEnd?.();
     for (const load of others) load.onEnd?.();
@@ -204,21 +209,21 @@ export class WorkerConnection {
 
   /** Expected wait of work sent now: the expected time of the work ahead, or the elapsed time once that is longer. */
   waitMs(nowMs: number): number {
-    return this.#items.size === 0 ? 0 : Math.max(LEAST_MS, this.#expectedMs, nowMs - this.#sinceMs);
+    return this.#items.length === 0 ? 0 : Math.max(LEAST_MS, this.#expectedMs, nowMs - this.#sinceMs);
   }
 
   /** Whether more work would start soon: long work goes only to an idle worker, and no work is queued behind it. */
   hasRoom(forLong: boolean): boolean {
-    if (this.#items.size === 0) return true;
+    if (this.#items.length === 0) return true;
     if (forLong || this.#expectedMs >= AHEAD_MS) return false;
-    for (const load of this.#items.values()) if (load.isLong) return false;
+    for (const load of this.#items) if (load.isLong) return false;
     return true;
   }
 
   isSlow(nowMs: number): boolean {
-    if (this.#items.size === 0) return false;
+    if (this.#items.length === 0) return false;
     if (nowMs - this.#sinceMs > SLOW_TURN_MS) return true;
-    for (const load of this.#items.values()) if (load.isSlow) return true;
+    for (const load of this.#items) if (load.isSlow) return true;
     return false;
   }
 
