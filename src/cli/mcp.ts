@@ -41,7 +41,7 @@ async function serve(
   // The pair is also there where the configuration does not ask for it.
   const codeMode = code === true ? { codeMode: config.codeMode ?? {} } : {};
   const onUnusable = (why: string): void =>
-    void logger?.warn(
+    logger.warn(
       `calls that wait for a person are lost when this process ends: ${why}; set stateDir in the configuration`,
     );
   const kept = { options: { logger, ...codeMode }, resume: true, onUnusable };

@@ -257,7 +257,7 @@ export class JsonScanner {
     return true;
   }
 
-  /** Where the number ends that begins here; -1 where it is none. One that is too long is not read to its end. */
+  /** End of the number at this place; -1 where there is no number. Digits beyond the limit are not read. */
   #endOfNumber(): number {
     const text = this.#text;
     let at = this.#at;

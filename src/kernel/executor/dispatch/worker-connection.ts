@@ -82,8 +82,7 @@ export class WorkerConnection {
   #listener: WorkerConnectionListener;
   readonly #loaded = new Set<string>();
   readonly #warm = new Set<string>();
-  /** Work with an unfinished turn, by number, oldest first. */
-  /** Unfinished work in its order, and its numbers. No `Map`, whose replaced storage would keep ended batches: see `CallTable`. */
+  /** Work with an unfinished turn, oldest first, and its numbers. A `Map` would keep work that has ended: see `CallTable`. */
   readonly #items: WorkItem[] = [];
   readonly #numbers: number[] = [];
   #expectedMs = 0;
