@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { isPressed, relief } from "../../base/os/pressure.ts";
 import { BuildProcess, type BuildView, type Outcome } from "./build-process.ts";
 import { isOfProject, type Job, needsFiles } from "./job.ts";
@@ -5,6 +6,8 @@ import { writablePrefix } from "./limits.ts";
 import { buildSandbox, showModule, shownModules } from "./sandbox.ts";
 
 const AT_ONCE = 4;
+/** More of the operator's jobs at once would start processes that share the same processors. */
+const OWN_AT_ONCE = Math.min(AT_ONCE, Math.max(2, availableParallelism()));
 const JOBS_MAX = 50;
 const IDLE_MS = 30_000;
 /** Maximum wait for a machine that is short of processor time. */
@@ -27,9 +30,9 @@ export class Builds {
   readonly #working = new Set<BuildProcess>();
   /** The last job of each registrant with one. */
   readonly #lanes = new Map<string, Promise<Outcome>>();
-  readonly #waiting: (() => void)[] = [];
+  readonly #places = new Places(AT_ONCE);
+  readonly #ownPlaces = new Places(OWN_AT_ONCE);
   readonly #idleMs: number;
-  #places = AT_ONCE;
   #stops = 0;
 
   constructor(idleMs: number = IDLE_MS) {
@@ -47,8 +50,8 @@ export class Builds {
       const needsMore = outcome.kind === "crashed" && outcome.needed === "memory" && isOfProject(job.head);
       return needsMore ? this.#runOnce(job, "project", deadlineMs) : outcome;
     };
-    const work = (): Promise<Outcome> => this.#runInPlace(run, stops);
-    if (registrant === null) return work();
+    const work = (): Promise<Outcome> => this.#places.run(() => this.#runUnlessStopped(run, stops));
+    if (registrant === null) return this.#ownPlaces.run(work);
     // The operator's tools are not held up: a service has to start, also on a busy machine.
     const held = (): Promise<Outcome> => (isPressed("cpu") ? relief("cpu", RELIEF_MS).then(work) : work());
     const before = this.#lanes.get(registrant);
@@ -74,19 +77,11 @@ export class Builds {
   }
 
   /** `stops`: those before the job was given; a later one ends it, also while it waits. */
-  async #runInPlace(run: () => Promise<Outcome>, stops: number): Promise<Outcome> {
-    if (this.#places === 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    else this.#places--;
-    try {
-      if (stops !== this.#stops) return { kind: "lost", reason: "the bundler was stopped" };
-      const outcome = await run();
-      // Nothing in a job ends the process itself: it was ended from outside.
-      return outcome.kind === "lost" && stops === this.#stops ? await run() : outcome;
-    } finally {
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#places++;
-      else next();
-    }
+  async #runUnlessStopped(run: () => Promise<Outcome>, stops: number): Promise<Outcome> {
+    if (stops !== this.#stops) return { kind: "lost", reason: "the bundler was stopped" };
+    const outcome = await run();
+    // Nothing in a job ends the process itself: it was ended from outside.
+    return outcome.kind === "lost" && stops === this.#stops ? run() : outcome;
   }
 
   async #runOnce(job: Job, view: BuildView, deadlineMs: number): Promise<Outcome> {
@@ -121,6 +116,28 @@ export class Builds {
       one.kill();
     }, this.#idleMs);
     this.#idle.set(one, timer.unref());
+  }
+}
+
+/** Places for work, which waits for one in the order in which it comes. */
+class Places {
+  readonly #waiting: (() => void)[] = [];
+  #free: number;
+
+  constructor(count: number) {
+    this.#free = count;
+  }
+
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#free === 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    else this.#free--;
+    try {
+      return await work();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#free++;
+      else next();
+    }
   }
 }
 
