@@ -122,6 +122,23 @@ describe("a schema of another server", () => {
     expect(input({ b: 1 })).not.toBeNull();
   });
 
+  test("has its tuples as it writes them, where it names no dialect", () => {
+    const tuple = [{ type: "string" }, { type: "integer" }];
+    const { lines, findings } = prepared(
+      [
+        { prefixItems: tuple, items: false },
+        { items: tuple, additionalItems: false },
+      ].map((pair) => ({ inputSchema: { type: "object", properties: { pair: { type: "array", ...pair } } } })),
+    );
+    expect(findings).toEqual([]);
+    for (const { checks } of lines) {
+      const { input } = openChecks(checks);
+      expect(input({ pair: ["a", 1] })).toBeNull();
+      expect(input({ pair: [1, 1] })).not.toBeNull();
+      expect(input({ pair: ["a", 1, 2] })).not.toBeNull();
+    }
+  });
+
   test("tells its defaults, and none of them is filled in", () => {
     const inputSchema = {
       type: "object",
