@@ -46,8 +46,14 @@ export function judgePlatform({ os, arch, libc, abi }: PlatformFacts): Platform 
   const isolates = isolatesOn({ os, arch, libc, abi });
   if (!isLinux) return { name, state: "not tested", isolates, sandbox: NO_BUBBLEWRAP, missing };
   return isTested
-    ? { name, state: "tested", isolates, sandbox: "bubblewrap", missing }
-    : { name, state: "not tested", isolates, sandbox: "bubblewrap, with an untested list of system calls", missing };
+    ? { name, state: "tested", isolates, sandbox: "bubblewrap, where it is installed", missing }
+    : {
+        name,
+        state: "not tested",
+        isolates,
+        sandbox: "bubblewrap, where it is installed, with an untested list of system calls",
+        missing,
+      };
 }
 
 function isolatesOn({ os, arch, libc, abi }: PlatformFacts): string {

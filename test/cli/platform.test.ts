@@ -9,15 +9,22 @@ const NODE_25 = "141";
 
 describe("a platform", () => {
   test.each([
-    ["linux", "x64", "glibc", "Linux x64 with glibc", "tested", "bubblewrap"],
-    ["linux", "x64", "musl", "Linux x64 with musl", "not tested", "bubblewrap, with an untested list of system calls"],
+    ["linux", "x64", "glibc", "Linux x64 with glibc", "tested", "bubblewrap, where it is installed"],
+    [
+      "linux",
+      "x64",
+      "musl",
+      "Linux x64 with musl",
+      "not tested",
+      "bubblewrap, where it is installed, with an untested list of system calls",
+    ],
     [
       "linux",
       "arm64",
       "glibc",
       "Linux arm64 with glibc",
       "not tested",
-      "bubblewrap, with an untested list of system calls",
+      "bubblewrap, where it is installed, with an untested list of system calls",
     ],
     ["linux", "riscv64", "glibc", "Linux riscv64 with glibc", "not supported", "none: its system calls are in no list"],
     ["darwin", "arm64", null, "macOS arm64", "not tested", "none: bubblewrap is for Linux"],
