@@ -40,8 +40,9 @@ const IMPORTED: Readonly<Record<string, readonly string[]>> = {
 };
 /** Modules that are read as files, too, and made into a script when Python is first used: with all that they import. */
 const SCRIPTS = ["python/guest/engine.js", "python/guest/facade.js"];
-/** What programs read as files: texts for isolates and browsers. */
+/** What programs read as files: texts for isolates and browsers. And the licences of what others wrote in them. */
 const READ = [
+  "THIRD_PARTY_LICENSES",
   "kernel/base/schema/describe-schema.js",
   "contrib/amplifier/tools",
   "python/guest/lib",

@@ -8,7 +8,7 @@ const BUILD: ExecFileSyncOptions = { cwd: ROOT, stdio: ["ignore", "inherit", "in
 
 /** What each step writes last: one that was stopped in its midst is done again. */
 const LAST = {
-  compiled: "compiled/server/console/page",
+  compiled: "compiled/THIRD_PARTY_LICENSES",
   published: "dist/glovebox/index.d.ts",
   built: "built/imported.json",
 } as const;

@@ -6,10 +6,12 @@ import { errorPages } from "./errors.ts";
 import { eventsPage } from "./events.ts";
 import { exportsPage } from "./exports.ts";
 import { httpPage } from "./http.ts";
+import { licencesPage } from "./licences.ts";
 import { limitsPage } from "./limits.ts";
 import { llmsPage } from "./llms.ts";
 import { metricsPage } from "./metrics.ts";
 import { nodePage } from "./node.ts";
+import { platformsPage } from "./platforms.ts";
 import { valuesPage } from "./values.ts";
 import { whoPaysPage } from "./who-pays.ts";
 
@@ -37,9 +39,11 @@ async function referencePages(): Promise<ReadonlyMap<string, string>> {
     ["events.md", eventsPage()],
     ["exports.md", await exportsPage()],
     ["http.md", await httpPage()],
+    ["licences.md", licencesPage()],
     ["limits.md", limitsPage()],
     ["metrics.md", await metricsPage()],
     ["node.md", nodePage()],
+    ["platforms.md", platformsPage()],
     ["values.md", valuesPage()],
   ]);
 }

@@ -8,6 +8,7 @@ import { buildSandbox } from "../kernel/tool/build/sandbox.ts";
 import { print, printJson } from "./output.ts";
 import { EXIT } from "./exit.ts";
 import { openEmptyEngine, readConfig } from "./open-engine.ts";
+import { judgePlatform, readPlatform } from "./platform.ts";
 
 /** Result of one check. */
 interface Check {
@@ -38,6 +39,7 @@ export function doctorCommand(): Command {
 async function doctor({ config, json }: Options): Promise<void> {
   const checks = [
     checkNode(),
+    checkPlatform(),
     ...(await checkEngine(config)),
     ...(await checkCalls(config)),
     checkGroups(),
@@ -52,6 +54,13 @@ function checkNode(): Check {
   const { node } = process.versions;
   const isEnough = Number(node.split(".")[0]) >= NODE_MIN;
   return { name: "node", state: isEnough ? "ok" : "fail", message: isEnough ? node : `${node}; ${NODE_MIN} is needed` };
+}
+
+function checkPlatform(): Check {
+  const { name, state, isolates, sandbox, missing } = judgePlatform(readPlatform());
+  const parts = [`${name}: ${state}`, `isolated-vm: ${isolates}`, `sandbox of the operating system: ${sandbox}`];
+  const message = [...parts, ...(missing === null ? [] : [missing])].join("; ");
+  return { name: "platform", state: state === "tested" ? "ok" : "warn", message };
 }
 
 async function checkEngine(file: string | undefined): Promise<Check[]> {

@@ -1,6 +1,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { ERRORS } from "../../kernel/base/errors.ts";
+import { notePackages } from "../../kernel/tool/runtimes/bundled-packages.ts";
 
 /** Entries of the page, and the names by which the document knows them. */
 const ENTRIES = ["main.tsx", "style.css", "icon.svg"] as const;
@@ -33,6 +34,7 @@ export async function buildPage(folder: string): Promise<ReadonlyMap<string, Uin
     logLevel: "silent",
     tsconfigRaw: "{}",
   });
+  notePackages(metafile, folder);
   let document = await readFile(path.join(folder, "index.html"), "utf8");
   for (const [file, { entryPoint = "" }] of Object.entries(metafile.outputs)) {
     const source = entryPoint.replace(/\.tsx$/, ".js");

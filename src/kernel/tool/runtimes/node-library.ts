@@ -3,6 +3,7 @@ import { builtinModules } from "node:module";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Plugin } from "esbuild";
+import { notePackages } from "./bundled-packages.ts";
 
 /**
  * The library of Node's names, as texts that a worker sends into realms which use them: a script for each part, and the
@@ -59,6 +60,7 @@ export async function bundleNodeLibrary(): Promise<Readonly<Record<string, strin
     entryPoints: Object.fromEntries(parts.map((part) => [part, path.join(folder, `${part}.${extension}`)])),
     outdir: "node",
     write: false,
+    metafile: true,
     bundle: true,
     format: "iife",
     globalName: GLOBAL_NAME,
@@ -82,6 +84,7 @@ export async function bundleNodeLibrary(): Promise<Readonly<Record<string, strin
     tsconfigRaw: "{}",
     plugins: [linked(folder, extension, parts)],
   });
+  notePackages(result.metafile);
   const scripts = result.outputFiles.map(({ path: file, text }) => {
     const script = `(function (__library) {\n"use strict";\nconst __cwd = () => "/";\n${text}return ${GLOBAL_NAME};\n})`;
     return [`node/${path.basename(file, ".js")}`, script] as const;

@@ -3,6 +3,7 @@ import { basename, extname, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { BuildOptions, Plugin } from "esbuild";
 import { CHECKS_GLOBAL, type Prelude, type RuntimeCode, textsOf } from "../../base/protocol/prelude.ts";
+import { notePackages } from "./bundled-packages.ts";
 import type { ToolRuntime } from "./runtime.ts";
 
 const GLOBAL_NAME = "__prelude";
@@ -183,7 +184,9 @@ const shared: Plugin = {
   setup: (bundler) => {
     bundler.onResolve({ filter: /^\./ }, ({ path, resolveDir }) => {
       const place = resolve(resolveDir, path);
-      return SHARED.test(place) ? { path: place, namespace: "shared" } : undefined;
+      if (!SHARED.test(place)) return undefined;
+      // The bundle has this name in it, and shall not tell where it was made.
+      return { path: relative(fileURLToPath(PACKAGES), place), namespace: "shared" };
     });
     const contents = `module.exports = ${GLOBAL_NAME};`;
     bundler.onLoad({ filter: /./, namespace: "shared" }, () => ({ contents, loader: "js" }));
@@ -232,6 +235,7 @@ async function bundlePaths(
     globalName,
     platform: "neutral",
     target: "esnext",
+    metafile: true,
     ...more,
     // Each isolate holds the text.
     minifyWhitespace: true,
@@ -240,5 +244,6 @@ async function bundlePaths(
     logLevel: "silent",
     tsconfigRaw: "{}",
   });
+  notePackages(result.metafile);
   return new Map(result.outputFiles.map(({ path, text }) => [basename(path, ".js"), text]));
 }
