@@ -63,7 +63,7 @@ export async function metricsPage(): Promise<string> {
     "An engine with the option `calls`, and a server that keeps calls, shows these as well.",
     metricsTable(await keptCallMetrics()),
     "## Worker machine",
-    "A machine shows these, and of the table for engines those of isolates and executors.",
+    "A machine shows these, and of the table for engines those of isolates, executors, the build and the configuration.",
     metricsTable(machine.filter(({ name }) => name.startsWith("glovebox_machine_"))),
   ]);
 }

@@ -1,8 +1,11 @@
 import type { Configuration } from "../server/config/configuration.ts";
+import { digestOf } from "../server/config/digest.ts";
+import { type Setting, settingsOf } from "../server/config/effective.ts";
 import type { Config } from "../server/config/schema.ts";
 import type { Engine } from "../kernel/engine/engine.ts";
 import type { EngineOptions } from "../kernel/engine/options.ts";
 import type { Reconfigured } from "../kernel/engine/telemetry/events.ts";
+import { showConfiguration } from "../kernel/base/info-metrics.ts";
 import { filesOfFailure } from "../kernel/tool/bundle/error.ts";
 import { engineOptions } from "./open-engine.ts";
 import { say } from "./output.ts";
@@ -42,12 +45,18 @@ const OF_SERVER = [
 export class Reload {
   readonly #service: Reloadable;
   #values: Config;
+  /** Effective settings, of which those that need a restart are older than the values. */
+  #inForce: readonly Setting[];
+  readonly #file: string | undefined;
   #last: Promise<boolean> = Promise.resolve(true);
   #failedFiles: readonly string[] = [];
 
-  constructor(service: Reloadable, values: Config) {
+  constructor(service: Reloadable, { values, file }: Configuration) {
     this.#service = service;
     this.#values = values;
+    this.#inForce = settingsOf(values);
+    this.#file = file;
+    this.#show();
   }
 
   /** The files of the tool for which the last reload was refused, of which one may be the reason. */
@@ -69,6 +78,7 @@ export class Reload {
     this.#failedFiles = [];
     try {
       const { values } = await read();
+      const settings = settingsOf(values);
       const replaceKeys = keys.prepare(values);
       const changed = await engine.reconfigure(complete(engineOptions(values)));
       const changedKeys = replaceKeys();
@@ -76,6 +86,10 @@ export class Reload {
       logger.level = values.logLevel ?? "warn";
       const ofServer = OF_SERVER.filter((name) => JSON.stringify(values[name]) !== JSON.stringify(this.#values[name]));
       this.#values = { ...values, ...pick(this.#values, ofServer) };
+      const late = new Set<string | undefined>([...ofServer, ...changed.needRestart]);
+      const kept = this.#inForce.filter(([[name]]) => late.has(name));
+      this.#inForce = [...settings.filter(([[name]]) => !late.has(name)), ...kept];
+      this.#show();
       engine.emit("config:reload", { isApplied: true });
       tell(changed, ofServer, [
         ...keysOf(changedKeys),
@@ -90,6 +104,10 @@ export class Reload {
       say(`glovebox: warning: not reloaded, nothing has changed: ${reason}`, { event: "config:reload", ...reload });
       return false;
     }
+  }
+
+  #show(): void {
+    showConfiguration(this.#service.engine.registry, digestOf(this.#inForce, this.#file));
   }
 }
 

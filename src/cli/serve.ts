@@ -64,7 +64,8 @@ async function serve(options: Options, command: Command): Promise<void> {
   const flags = readFlags(command, FLAGS);
   // A copy for reloads: keys are removed from the process's own environment.
   const environment = { ...process.env };
-  const { values, file } = await readSettings(options.config, flags, environment);
+  const settings = await readSettings(options.config, flags, environment);
+  const { values, file } = settings;
   const keys = new ServiceKeys(values, environment);
   const tokens = await openTokens(values, environment);
   const isClosed = keys.keys.size > 0 || tokens !== undefined;
@@ -93,7 +94,7 @@ async function serve(options: Options, command: Command): Promise<void> {
   let watching: Watch | null = null;
   const reload = new Reload(
     { engine, logger, keys, read, complete: (options) => keptByDefault(withSamples(options)) },
-    values,
+    settings,
   );
   const reloadNow = async (): Promise<void> => {
     await manager.reloading();

@@ -1,11 +1,13 @@
 import { Command } from "commander";
 import type { Override } from "../server/config/configuration.ts";
-import { MACHINE_DEFAULTS, machineSettings, SERVICE_DEFAULTS } from "../server/config/effective.ts";
+import { digestOf } from "../server/config/digest.ts";
+import { MACHINE_DEFAULTS, machineSettings, SERVICE_DEFAULTS, settingsOf } from "../server/config/effective.ts";
 import type { Config } from "../server/config/schema.ts";
 import type { MachineOptions } from "../fleet/machine/machine.ts";
 import type { LedgerAddress } from "../fleet/ledger/redis-ledger.ts";
 import { resolveOptions, WORKERS_DEFAULT } from "../kernel/engine/options.ts";
 import { FLEET_DEFAULT } from "../fleet/redis/url.ts";
+import { showConfiguration } from "../kernel/base/info-metrics.ts";
 import { claimGroups } from "../kernel/base/os/cgroup.ts";
 import { watchPressure } from "../kernel/base/os/pressure.ts";
 import { importOptional } from "../kernel/base/optional-package.ts";
@@ -56,8 +58,9 @@ export function workerCommand(): Command {
 }
 
 async function work({ config }: Options, command: Command): Promise<void> {
-  const { values } = await readSettings(config, [IN_A_FLEET, ...readFlags(command, FLAGS)]);
+  const { values, file } = await readSettings(config, [IN_A_FLEET, ...readFlags(command, FLAGS)]);
   const { machine, service } = await orUsage(decide(values));
+  const digest = digestOf(settingsOf(values), file);
   // Child processes do not need keys.
   forgetKeys(process.env, values);
   const logger = await openLog(values.logLevel);
@@ -66,7 +69,13 @@ async function work({ config }: Options, command: Command): Promise<void> {
   const load = () => import("../fleet/machine/machine.ts");
   const { startMachine } = await importOptional("a worker machine", ["bullmq", "ioredis"], load);
   await runWorker(
-    (onOpen) => orUsage(startMachine({ ...machine, logger }, onOpen)),
+    (onOpen) => {
+      const opened: typeof onOpen = (begun) => {
+        showConfiguration(begun.registry, digest);
+        onOpen(begun);
+      };
+      return orUsage(startMachine({ ...machine, logger }, opened));
+    },
     service,
     () => logNotices(logger),
   );

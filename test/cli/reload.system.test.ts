@@ -277,6 +277,30 @@ describe("glovebox serve", () => {
     await said(server, /"level":30,.*the engine was reconfigured/);
   });
 
+  test("shows the digest of the configuration that is in force, and no other", { timeout: 60_000 }, async () => {
+    await using server = await start();
+    const reload = async (text: string): Promise<readonly string[]> => {
+      write("glovebox.config.yaml", text);
+      const from = server.errors.length;
+      server.signal("SIGHUP");
+      await said(server, /^glovebox: reloaded: |not reloaded/, from);
+      return digests();
+    };
+    const digests = async (): Promise<readonly string[]> => {
+      const metrics = await (await fetch(`${server.url}/metrics`)).text();
+      return metrics.match(/(?<=^glovebox_config_info\{digest=")[0-9a-f]{12}(?="\} 1$)/gm) ?? [];
+    };
+    const first = await digests();
+    expect(first).toHaveLength(1);
+    expect(await reload("limits: { cpuMs: many }")).toEqual(first);
+    const needRestart = "drainMs: 77\nkv: { maxBytes: 9000000 }\nsecrets: { KEY: { env: REGION, origins: [x] } }\n";
+    expect(await reload(config(0) + needRestart)).toEqual(first);
+    const second = await reload(config(1));
+    expect(second).toHaveLength(1);
+    expect(second).not.toEqual(first);
+    expect(await reload(config(0))).toEqual(first);
+  });
+
   test("names the keys that are new, changed and gone", { timeout: 60_000 }, async () => {
     const [boss, other] = [createKey(), createKey()];
     const keys = (...lines: readonly string[]): void =>

@@ -8,6 +8,10 @@ import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { readConfiguration } from "../../src/server/config/configuration.ts";
+import { digestOf } from "../../src/server/config/digest.ts";
+import { settingsOf } from "../../src/server/config/effective.ts";
+import { readEnvironment } from "../../src/server/config/environment.ts";
 import { noticeOf } from "../server/served.ts";
 import { createEngine } from "../../src/glovebox/index.ts";
 import { fleetMetrics } from "../server/deploy/fleet-files.ts";
@@ -185,9 +189,17 @@ describe("glovebox worker", { timeout: 60_000 }, () => {
     const ready = await fetch(`${url}/readyz`);
     expect([ready.status, await ready.json()]).toMatchObject([200, { status: "ready", machine: { id, slots: 3 } }]);
     const metrics = await (await fetch(`${url}/metrics`)).text();
-    for (const line of ["glovebox_machine_slots 3", "glovebox_machine_busy_slots 0", "glovebox_machine_redis_up 1"]) {
+    const { values } = await readConfiguration(config, readEnvironment({ GLOVEBOX_FLEET_SECRET: SECRET }));
+    for (const line of [
+      "glovebox_machine_slots 3",
+      "glovebox_machine_busy_slots 0",
+      "glovebox_machine_redis_up 1",
+      `glovebox_config_info{digest="${digestOf(settingsOf(values), config)}"} 1`,
+    ]) {
       expect(metrics).toContain(`\n${line}\n`);
     }
+    expect(metrics).toMatch(/^glovebox_build_info\{version="\S+",node="\S+",v8="\S+"\} 1$/m);
+    expect(metrics).toMatch(/^process_open_fds \d/m);
     expect(metrics).toMatch(/^glovebox_executor_rss_bytes /m);
     expect(typesIn(metrics, "glovebox_machine_")).toEqual(saidOf("glovebox_machine_"));
     const readyz = async (): Promise<unknown> => (await fetch(`${url}/readyz`)).json();

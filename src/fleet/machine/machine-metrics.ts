@@ -1,6 +1,7 @@
 import { Counter, Registry } from "prom-client";
 import type { EmitExecutorEvent } from "../../kernel/executor/executor.ts";
 import { ExecutorMetrics } from "../../kernel/executor/executor-metrics.ts";
+import { registerInfo } from "../../kernel/base/info-metrics.ts";
 import { gaugesOf } from "../../kernel/base/prometheus.ts";
 import type { MachineStats } from "./machine-stats.ts";
 
@@ -13,6 +14,7 @@ export class MachineMetrics {
 
   constructor(stats: () => MachineStats, registry = new Registry()) {
     this.registry = registry;
+    registerInfo(registry);
     this.emit = new ExecutorMetrics(registry, () => stats().executor).record;
     const gauge = gaugesOf(registry, stats);
     gauge("machine_slots", "Maximum number of jobs that run at once.", ({ slots }) => slots);

@@ -53,6 +53,11 @@ const SHOWN_INSTEAD = "(not shown)";
 
 /** All effective settings, without values that may be secrets. Throws as `createEngine` does. */
 export function effectiveValues({ values, sourceOf }: Configuration): readonly EffectiveValue[] {
+  return settingsOf(values).map(([path, value]) => ({ setting: path.join("."), value, source: sourceOf(path) }));
+}
+
+/** Like `effectiveValues`, by the paths of the settings. */
+export function settingsOf(values: Config): readonly Setting[] {
   const options = { ...keptByDefault(values), plugins: PLUGINS };
   const { workers, limits, maxLimits, queue, broker, stateDir, modelChars, ...others } = resolveOptions(options);
   const executor = executorValues(others.executor);
@@ -60,11 +65,10 @@ export function effectiveValues({ values, sourceOf }: Configuration): readonly E
   const calls = others.calls === null ? { keep: "nothing" } : { ...callValues(others.calls), notify: others.notify };
   const machine = machineSettings(values.machine, workers);
   const decided = { executor, workers, machine, limits, maxLimits, queue, broker, kv, calls, modelChars, stateDir };
-  return leaves({ ...SERVICE_DEFAULTS, ...values, ...decided }, []).map(([path, value]) => ({
-    setting: path.join("."),
-    value: isHidden(path) ? SHOWN_INSTEAD : isOneOf(URLS, path) ? withoutPassword(value) : value,
-    source: sourceOf(path),
-  }));
+  return leaves({ ...SERVICE_DEFAULTS, ...values, ...decided }, []).map(([path, value]) => [
+    path,
+    isHidden(path) ? SHOWN_INSTEAD : isOneOf(URLS, path) ? withoutPassword(value) : value,
+  ]);
 }
 
 /** Of an executor that a plugin brought, its kind and its own options in their place. */
@@ -93,8 +97,11 @@ export function machineSettings(
   return { slots: workers * slotsPerWorker, ...defaults, ...given };
 }
 
+/** A value and its path. */
+export type Setting = readonly [path: readonly string[], value: unknown];
+
 /** The leaves of a value; the items of a list. */
-function leaves(value: unknown, path: readonly string[]): readonly (readonly [readonly string[], unknown])[] {
+function leaves(value: unknown, path: readonly string[]): readonly Setting[] {
   // JSON cannot represent Infinity (no limit).
   if (value === undefined || value === Number.POSITIVE_INFINITY) return [];
   if (isHidden(path)) return [[path, value]];
@@ -108,7 +115,8 @@ function isHidden(path: readonly string[]): boolean {
   return isOneOf(HIDDEN, path);
 }
 
-function isOneOf(places: readonly string[], path: readonly string[]): boolean {
+/** Whether a path is one of some places, in which `*` matches any name. */
+export function isOneOf(places: readonly string[], path: readonly string[]): boolean {
   return places.some((place) => {
     const names = place.split("/");
     return names.length === path.length && names.every((name, at) => name === "*" || name === path[at]);

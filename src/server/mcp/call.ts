@@ -21,6 +21,7 @@ import {
   writableOutput,
 } from "../../kernel/base/result.ts";
 import { partsOf, unreadJson } from "../../kernel/base/unread-json.ts";
+import { describeCall } from "../../kernel/engine/telemetry/tracing.ts";
 import { underSender } from "../trace-context.ts";
 import type { ElicitedApprovals } from "./elicited-approval.ts";
 import { lifetimeOf } from "./kept-streams.ts";
@@ -114,10 +115,25 @@ export async function callTool(
     ...(tenant === undefined ? {} : { tenant }),
     ...notifications.options(level),
   };
-  const answer = await underSender(params._meta ?? {}, () => answerTo(runner, params, options, { context, settings }));
+  const make = () => answerTo(runner, params, options, { context, settings });
+  const answer = await underSender(params._meta ?? {}, () => describeCall(() => attributesOf(context, revision), make));
   // Send all notifications before the result.
   await notifications.sent;
   return "resultType" in answer ? { request: answer } : writeAnswer(answer, tool, params.name, { context, revision });
+}
+
+/** A request as OpenTelemetry's conventions for MCP describe it in a span. */
+function attributesOf(
+  { mcpReq, sessionId, http }: ServerContext,
+  revision: string | undefined,
+): Record<string, string> {
+  return {
+    "mcp.method.name": mcpReq.method,
+    "jsonrpc.request.id": String(mcpReq.id).slice(0, NAME_MAX),
+    ...(revision === undefined ? {} : { "mcp.protocol.version": revision }),
+    ...(sessionId === undefined ? {} : { "mcp.session.id": sessionId }),
+    ...(http === undefined ? {} : { "network.transport": "tcp", "network.protocol.name": "http" }),
+  };
 }
 
 /** Writes what a call ended with for a client of some revision. */

@@ -13,6 +13,7 @@ import type { CallStanding } from "../../store/calls/durable/durable-step.ts";
 import type { TenantAccounts } from "../../base/tenant-account.ts";
 import { registerConnectorMetrics } from "./connector-metrics.ts";
 import { registerHostMetrics } from "./host-metrics.ts";
+import { registerInfo } from "../../base/info-metrics.ts";
 import { RedisHealth } from "./redis-health.ts";
 import { ReloadRecord } from "./reload-record.ts";
 import { recordedTrace } from "./tracing.ts";
@@ -138,6 +139,7 @@ export class Metrics {
   /** Registers the metrics of parts of the engine. */
   #registerParts(events: Events, sources: MetricSources): void {
     const { registry } = this;
+    registerInfo(registry);
     registerHostMetrics(registry, sources.accounts);
     registerConnectorMetrics(registry, events);
     registerDurableMetrics(registry, events, () => sources.standing());

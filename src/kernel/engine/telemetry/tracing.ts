@@ -24,12 +24,20 @@ export function activeSpan(): SpanContext | undefined {
   return openTelemetry()?.trace.getActiveSpan()?.spanContext();
 }
 
+/** Makes a call whose span has more attributes, where the process traces. */
+export function describeCall<Value>(attributes: () => Attributes, call: () => Value): Value {
+  const { context } = openTelemetry() ?? {};
+  return context === undefined ? call() : context.with(context.active().setValue(MORE, attributes()), call);
+}
+
 /** ID of the active trace, where it is recorded. */
 export function recordedTrace(): string | undefined {
   const span = activeSpan();
   return span !== undefined && (span.traceFlags & SAMPLED) !== 0 ? span.traceId : undefined;
 }
 
+/** Key of a context under which the attributes of `describeCall` are. */
+const MORE = Symbol("attributes of a call");
 /** `TraceFlags.SAMPLED` */
 const SAMPLED = 1;
 const SCOPE = "glovebox";
@@ -117,7 +125,9 @@ export class CallTrace implements SessionTrace {
     this.epochMs = epochMs;
     this.#waitMs = performance.now();
     const { context, trace } = api;
-    const active = context.active();
+    const given = context.active();
+    // They are of this call, and of none that it makes.
+    const active = given.deleteValue(MORE);
     // Without a context manager no span is active, but the parent is known.
     const above = parent !== null && trace.getSpan(active) === undefined ? parent.#runContext : active;
     const attributes = {
@@ -126,6 +136,7 @@ export class CallTrace implements SessionTrace {
       "gen_ai.tool.call.id": callId,
       ...(tool === "" ? {} : { "gen_ai.tool.name": tool }),
       ...(tenant === "" ? {} : { "glovebox.tenant": tenant }),
+      ...(given.getValue(MORE) as Attributes | undefined),
     };
     const name = tool === "" ? "glovebox.call" : `glovebox.call ${tool}`;
     this.#span = tracer.startSpan(name, { attributes, startTime: this.#time(this.#waitMs) }, above);

@@ -96,6 +96,8 @@ test("the metrics of a server that has seen everything are what promtool wants t
     /^glovebox_http_connections [1-9]/m,
     /^nodejs_eventloop_lag_p99_seconds \d/m,
     /^process_resident_memory_bytes \d/m,
+    /^process_open_fds \d/m,
+    /^process_max_fds \d/m,
   ]) {
     expect(metrics).toMatch(shown);
   }

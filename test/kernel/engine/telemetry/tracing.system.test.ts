@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { createServer as createHttpServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
-import { Client, InMemoryTransport } from "@modelcontextprotocol/client";
+import { Client, InMemoryTransport, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { context, propagation, type Span, trace } from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
 import { W3CTraceContextPropagator } from "@opentelemetry/core";
@@ -335,6 +335,29 @@ test("over MCP, a call is below the span that its _meta names", async () => {
   await client.close();
   const { parentSpanContext } = the(await ended(3), "glovebox.call add");
   expect(parentSpanContext).toMatchObject({ traceId: TRACE_ID, spanId: SPAN_ID, isRemote: true });
+});
+
+test("over MCP, a call's span has what the conventions for MCP ask for, and the calls on its behalf have not", async () => {
+  const client = new Client({ name: "tester", version: "1.0.0" });
+  const transport = new StreamableHTTPClientTransport(new URL(`${server.url}/mcp`));
+  await client.connect(transport);
+  await client.callTool({ name: "parent", arguments: {} });
+  const { sessionId, protocolVersion } = transport;
+  await client.close();
+  const spans = await ended(8);
+  const sent = /^(?:mcp|jsonrpc|network)\./;
+  const described = (name: string): object =>
+    Object.fromEntries(Object.entries(the(spans, name).attributes).filter(([key]) => sent.test(key)));
+  expect(described("glovebox.call parent")).toEqual({
+    "mcp.method.name": "tools/call",
+    "mcp.session.id": sessionId,
+    "mcp.protocol.version": protocolVersion,
+    "jsonrpc.request.id": expect.stringMatching(/^\d+$/),
+    "network.transport": "tcp",
+    "network.protocol.name": "http",
+  });
+  expect(sessionId).toMatch(/^[\w-]{43}$/);
+  expect(described("glovebox.call look")).toEqual({});
 });
 
 test("a server that is started as the sample says writes its last spans before it ends", async () => {

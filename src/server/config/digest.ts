@@ -1,0 +1,28 @@
+import { hash } from "node:crypto";
+import path from "node:path";
+import { isObject } from "../../kernel/base/json.ts";
+import { isOneOf, type Setting } from "./effective.ts";
+import { PATHS } from "./schema.ts";
+
+const HEX_DIGITS = 12;
+/** Settings that differ between machines of one configuration. Of paths, only those of tools and of a policy count. */
+const OF_MACHINE = ["host", "port", "workers", "machine/*", ...PATHS.filter((place) => !place.startsWith("tools/"))];
+
+/**
+ * Identifies the effective settings of a configuration, with its file: equal where servers run the same one. Neither
+ * secrets count, nor what differs by machine, nor the order of names; a path in the file's folder counts from there.
+ */
+export function digestOf(settings: readonly Setting[], file: string | undefined): string {
+  const folder = file === undefined ? "" : path.join(path.dirname(path.resolve(file)), path.sep);
+  const shared = settings.filter(([place]) => !isOneOf(OF_MACHINE, place));
+  const text = JSON.stringify(
+    Object.fromEntries(shared.map(([place, value]) => [place.join("."), value])),
+    (_, value) => (typeof value === "string" && value.startsWith(folder) ? value.slice(folder.length) : inOrder(value)),
+  );
+  return hash("sha256", text).slice(0, HEX_DIGITS);
+}
+
+function inOrder(value: unknown): unknown {
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1)));
+}
