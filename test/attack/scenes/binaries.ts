@@ -6,7 +6,9 @@ import { settled, type Stage, wordsOf } from "../stage.ts";
 import type { Scene } from "./scene.ts";
 
 const HAZARDS = fileURLToPath(new URL("../../../fixtures/binaries/native/hazards.elf", import.meta.url));
-const LIMITS = { cpuMs: 500, wallMs: 5_000, memoryMb: 32 };
+/** Enough time for the others to use up their processor time on a busy machine. */
+const LIMITS = { cpuMs: 500, wallMs: 60_000, memoryMb: 32 };
+const SLEEP_MS = 2_000;
 /** A tenth of a second each. */
 const TRIES = 100;
 
@@ -20,7 +22,8 @@ const OUT_OF_REACH =
 async function play(stage: Stage, harm: string[], act: string, ends: readonly string[]): Promise<unknown> {
   const name = `binary-${randomUUID()}`;
   const { engine } = stage;
-  await engine.register({ name, description: "attacks", runtime: "native", entry: HAZARDS, limits: LIMITS });
+  const limits = act === "sleep" ? { ...LIMITS, wallMs: SLEEP_MS } : LIMITS;
+  await engine.register({ name, description: "attacks", runtime: "native", entry: HAZARDS, limits });
   const result = await settled(engine.execute({ name, arguments: { act } }));
   const end = result?.success === true ? "ok" : result?.error?.code;
   if (end === undefined || !ends.includes(end)) harm.push(`${act}: ${wordsOf(result)}`);
