@@ -4,6 +4,7 @@ import { isObject, type JsonSchema, nameOfSegment, pointerSegment } from "../../
 import { dialectOf } from "../../kernel/base/schema/schema-dialect.ts";
 import { findSchema } from "../../kernel/tool/declarations/references.ts";
 import {
+  isLongInteger,
   isNullBeside,
   isPattern,
   isPlainKeyword,
@@ -213,7 +214,8 @@ const VALUES: ReadonlySet<string> = new Set(["const", "enum", "examples"]);
 
 function without(node: unknown, isMap = false): unknown {
   if (Array.isArray(node)) return node.map((one: unknown) => without(one));
-  if (!isObject(node)) return node;
+  // A long integer is an object, whose copy would be none.
+  if (!isObject(node) || isLongInteger(node)) return node;
   const kept = Object.entries(node).flatMap(([key, value]): readonly (readonly [string, unknown])[] => {
     if (isMap) return [[key, without(value)]];
     if (key === "default") return [];

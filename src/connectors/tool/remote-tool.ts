@@ -3,6 +3,7 @@ import { hash } from "node:crypto";
 import type { Operation } from "../../kernel/guest/host.ts";
 import { INVISIBLE, isObject, type JsonSchema } from "../../kernel/base/json.ts";
 import type { ToolAnnotations } from "../../kernel/tool/contracts/contract.ts";
+import { isLongInteger } from "./openapi/keywords.ts";
 
 /** A tool of another server, as that server describes it. */
 export interface RemoteTool {
@@ -127,7 +128,8 @@ function cleanTool(tool: RemoteTool, name: string, hasDescriptions: boolean): Re
 
 /** A copy whose descriptions are cut, or left out. The schema has passed JSON, so it is a tree. */
 function cleanSchema(schema: JsonSchema, hasDescriptions: boolean): JsonSchema {
-  if (!isObject(schema)) return schema;
+  // A long integer is an object, whose copy would be none.
+  if (!isObject(schema) || isLongInteger(schema)) return schema;
   const parts = Object.entries(schema).flatMap(([key, value]): readonly (readonly [string, unknown])[] => {
     if (DATA.has(key)) return [[key, value]];
     if (typeof value !== "string") return [[key, cleanPart(value, hasDescriptions)]];

@@ -100,6 +100,19 @@ describe("a schema of another server", () => {
     expect(input({ id: 1915883588174806058n })).not.toBeNull();
   });
 
+  test("keeps bounds and examples that are long integers", () => {
+    const n = {
+      type: "integer",
+      maximum: rawDigits("9223372036854775807"),
+      examples: [rawDigits("9223372036854775806")],
+    };
+    const { lines, findings } = prepared([{ inputSchema: { type: "object", properties: { n } } }]);
+    expect(findings).toEqual([]);
+    const { input } = openChecks(lines[0]?.checks ?? { input: "", output: "" });
+    expect(input({ n: 9223372036854775807n })).toBeNull();
+    expect(input({ n: 9223372036854775808n })).not.toBeNull();
+  });
+
   test("of draft-04 and OpenAPI 3.0 means what it meant there", () => {
     const { lines, findings } = prepared([
       {

@@ -62,9 +62,17 @@ function spellValues(node: Entries): void {
     delete node["enum"];
   }
   for (const [key, value] of Object.entries(node)) {
-    // A text of digits is made an integer where the schema says so.
-    if (typeof value === "bigint") node[key] = key === "default" ? String(value) : Number(value);
+    // Nothing is checked by them, and code would hold their values.
+    if (key === "examples" || key.startsWith("x-")) delete node[key];
+    else if (key === "default") node[key] = withTexts(value);
+    else if (typeof value === "bigint") node[key] = Number(value);
   }
+}
+
+/** A default whose long integers are texts of digits, which are made integers where the schema says so. */
+function withTexts(value: unknown): unknown {
+  const text = JSON.stringify(value, (_name, one: unknown) => (typeof one === "bigint" ? String(one) : one));
+  return text === undefined ? value : (JSON.parse(text) as unknown);
 }
 
 function allowedValue(value: unknown): object {
