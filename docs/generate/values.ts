@@ -156,6 +156,7 @@ export function valuesPage(): string {
     "What becomes of a value that a tool returns, passes to a capability, or that a program returns. An error names the JSON pointer of the value, says what it is, and what to return instead.",
     "An integer beyond 2^53 − 1 keeps its digits wherever JSON is written. Inside an isolate it is a `bigint`, in Python an `int`, and for the embedder (`result.output`, events, handlers of capabilities) a string of its digits. As an argument a `bigint`, a number and, where the schema says `integer` or `number`, a string of the digits are all taken. A JavaScript number from 2^53 to below 1e21 is written with its digits, and so is such an integer; a `float` of Python stays a number. In a listed schema, the values of `enum`, `const`, `default` and `examples` keep their digits too: such an integer is an object that `JSON.stringify` writes as digits, and that `structuredClone` does not copy. The bounds, such as `maximum`, are the nearest numbers, which other validators take; calls are checked against the exact ones.",
     "Promises in the result of a program are awaited, all at once.",
+    "Of arguments, and of a tool's `config`, everything that is no JSON is refused in the same way, as `invalid_arguments` or `load_error`: a `Map`, a `Set`, bytes, an error, a promise, a regular expression, a function in a list. What has a `toJSON` is what that says; members that are `undefined` or functions are left out.",
     table(["value", "JavaScript", "Python", "becomes"], rows),
   ]);
 }

@@ -8,9 +8,28 @@ export function isWritable(value: bigint): boolean {
   return value < BIGGEST && value > -BIGGEST;
 }
 
-/** A number that JSON cannot hold; the message says where it is, and what to send instead. */
-export class NumberError extends RangeError {
-  override readonly name = "NumberError";
+/** A value that JSON cannot hold; the message says where it is, and what to send instead. */
+export class UnwritableError extends RangeError {
+  override readonly name = "UnwritableError";
+}
+
+/** What `JSON.stringify` writes as `{}`, or as its indexes, by the tags of its classes. */
+const LOST: ReadonlyMap<string, string> = new Map([
+  ["[object Map]", "a Map; send Object.fromEntries(map)"],
+  ["[object Set]", "a Set; send [...set]"],
+  ["[object Error]", "an error; send its message"],
+  ["[object Promise]", "a promise; await it"],
+  ["[object RegExp]", "a regular expression; send its source"],
+  ["[object ArrayBuffer]", 'bytes; send Buffer.from(bytes).toString("base64")'],
+]);
+const VIEW = 'bytes; send Buffer.from(bytes.buffer).toString("base64"), or [...bytes]';
+
+/** What a value is of which JSON would have nothing, or `null` in a list; `undefined` for any other. */
+function lossOf(value: unknown, holder: unknown): string | undefined {
+  if (typeof value === "function" || typeof value === "symbol")
+    return Array.isArray(holder) ? `a ${typeof value}, which JSON does not have` : undefined;
+  if (typeof value !== "object" || value === null) return undefined;
+  return ArrayBuffer.isView(value) ? VIEW : LOST.get(Object.prototype.toString.call(value));
 }
 
 /** JSON of a value, which may have `bigint`s. Throws what `writeAny` and `JSON.stringify` throw. */
@@ -28,8 +47,9 @@ export function copyJson<Value>(value: Value): Value {
 }
 
 /**
- * JSON of any value, as `JSON.stringify` writes it, with the digits of `bigint`s. Throws a `NumberError` with the JSON
- * pointer of a number that would become `null`, and what `JSON.stringify` throws.
+ * JSON of any value, as `JSON.stringify` writes it, with the digits of `bigint`s. Throws an `UnwritableError` with the JSON
+ * pointer of what would be lost: a number that would become `null`, a `Map` that would be `{}`. And what
+ * `JSON.stringify` throws.
  */
 export function writeAny(value: unknown): string {
   const above: { readonly key: string; readonly value: unknown }[] = [];
@@ -37,14 +57,18 @@ export function writeAny(value: unknown): string {
   const write = function (this: unknown, key: string, member: unknown): unknown {
     while (above.length > 0 && above.at(-1)?.value !== this) above.pop();
     if (typeof member === "number" && !Number.isFinite(member))
-      throw new NumberError(`${pointer(key)} is ${member}, which JSON does not have; send a number, a text or null`);
+      throw new UnwritableError(
+        `${pointer(key)} is ${member}, which JSON does not have; send a number, a text or null`,
+      );
+    const loss = lossOf(member, this);
+    if (loss !== undefined) throw new UnwritableError(`${pointer(key)} is ${loss}`);
     const digits = typeof member === "object" && member !== null ? digitsOf(member) : null;
     const isOverlong =
       digits === null
         ? typeof member === "bigint" && !isWritable(member)
         : digits.length > DIGITS_MAX && isLongInteger(digits);
     if (isOverlong)
-      throw new NumberError(`${pointer(key)} is an integer of more than ${DIGITS_MAX} digits; send it as a text`);
+      throw new UnwritableError(`${pointer(key)} is an integer of more than ${DIGITS_MAX} digits; send it as a text`);
     if (typeof member === "object" && member !== null) above.push({ key, value: member });
     return typeof member === "bigint" ? rawDigits(String(member)) : member;
   };

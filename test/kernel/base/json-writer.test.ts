@@ -35,6 +35,12 @@ test.each([
   ["/list/2 is -Infinity", { list: [{}, [], -1 / 0] }],
   ["/id is an integer of more than 4096 digits", { first: { id: 1 }, id: 10n ** 5_000n }],
   ["/id is an integer of more than 4096 digits", { first: { id: 1 }, id: rawDigits("9".repeat(4_097)) }],
+  ["/m is a Map; send Object.fromEntries(map)", { m: new Map([["a", 1]]) }],
+  ["/list/0 is a Set; send [...set]", { list: [new Set([1])] }],
+  ["/b is bytes; send", { b: new Uint8Array([1, 2]) }],
+  ["/e is an error; send its message", { e: new TypeError("x") }],
+  ["/p is a promise; await it", { p: Promise.resolve(1) }],
+  ["/list/1 is a function, which JSON does not have", { list: [1, () => 1] }],
 ])("an error says that %s", (said, value) => {
   expect(() => writeAny(value)).toThrow(said);
 });

@@ -6,7 +6,7 @@ import { type ToolError, toolError } from "../../base/errors.ts";
 import type { Limits } from "../../base/limits.ts";
 import type { ToolCall } from "../../base/result.ts";
 import type { UnreadJson } from "../../base/unread-json.ts";
-import { NumberError, writeAny } from "../../base/json-writer.ts";
+import { UnwritableError, writeAny } from "../../base/json-writer.ts";
 import { NOT_PLAIN, TOO_LARGE, writePlain } from "./plain-json.ts";
 
 const COMMAND_MAX = 256;
@@ -76,7 +76,7 @@ export function writeArguments(given: object, limits: Limits): string | ToolErro
   try {
     text = plain === NOT_PLAIN ? writeAny(given) : plain;
   } catch (error) {
-    if (error instanceof NumberError) return toolError("invalid_arguments", error.message);
+    if (error instanceof UnwritableError) return toolError("invalid_arguments", error.message);
     const reason = error instanceof Error ? (error.message.split("\n")[0] ?? "") : "";
     return toolError("invalid_arguments", `the arguments cannot be written as JSON: ${reason}`);
   }
