@@ -36,6 +36,7 @@ export const VALUES: readonly ValueRow[] = [
     python: 'bytearray(b"a")',
     becomes: '{"base64":"YQ=="}',
   },
+  { what: "a typed array of numbers", javascript: "new Float32Array([0.5, 2])", becomes: "[0.5,2]" },
   {
     what: "an error",
     javascript: 'new RangeError("too far")',

@@ -41,7 +41,8 @@ export const ERRORS = {
     http: 413,
     retryable: false,
     blame: "caller",
-    advice: "Send smaller arguments, or raise `limits.inputBytes` of the tool.",
+    advice:
+      "Send smaller arguments, or raise `limits.inputBytes` of the engine; a tool asks for more only where `maxLimits.inputBytes` is set.",
   },
   unauthorized: {
     type: "UnauthorizedError",

@@ -20,7 +20,7 @@ const LIST = Array.prototype;
 const { isArray } = Array;
 const { isFinite: isFiniteNumber } = Number;
 const { forEach: eachOfMap, get: valueIn } = Map.prototype;
-const { forEach: eachOfSet } = Set.prototype;
+const { forEach: eachOfSet, has: isMember } = Set.prototype;
 const RealError = Error;
 const RealMap = Map;
 const RealSet = Set;
@@ -44,6 +44,11 @@ const REFUSED = new RealMap<string, string>(
     WeakSet: "a WeakSet, whose members nobody can list: return a Set",
   }),
 );
+/** Views whose elements are numbers rather than bytes, by their tags. */
+const NUMBERS = new RealSet([
+  ...["Int8Array", "Int16Array", "Uint16Array", "Int32Array", "Uint32Array", "Float16Array", "Float32Array"],
+  ...["Float64Array", "BigInt64Array", "BigUint64Array"],
+]);
 const ITERATOR = "an iterator: return [...values]";
 const FACE = "an object of the host, which cannot leave its call: return what its methods answer";
 
@@ -223,7 +228,10 @@ class Conversion {
     if (value instanceof RealMap) return this.#objectOf(value, place);
     if (value instanceof RealSet) return this.#itemsOf(itemsIn(value), place);
     const bytes = bytesOf(value);
-    if (bytes !== undefined) return { base64: encodeBase64(bytes) };
+    if (bytes !== undefined) {
+      const isNumbers = apply(isMember, NUMBERS, [tagOf(value)]) as boolean;
+      return isNumbers ? this.#itemsOf(value as unknown as readonly unknown[], place) : { base64: encodeBase64(bytes) };
+    }
     if (isFace(value)) throw refusal(place, FACE);
     return this.#ofClass(value, place);
   }
