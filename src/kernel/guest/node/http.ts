@@ -4,6 +4,7 @@ import { dataOf } from "./crypto.ts";
 import { EventEmitter } from "./events.ts";
 import { join } from "./inner/asn1.ts";
 import { invalidArgType, nodeError } from "./inner/errors.ts";
+import { networkError } from "./inner/network-errors.ts";
 import { kept, type NodeModule, soon } from "./inner/library.ts";
 import { shared as streams } from "./stream.ts";
 import { METHODS, STATUS_CODES } from "./tables.ts";
@@ -124,7 +125,7 @@ class IncomingMessage extends Readable {
         if (done || value === undefined) this.#end();
         else this.push(bufferOver(value));
       },
-      (error: unknown) => this.destroy(error),
+      (error: unknown) => this.destroy(networkError(error)),
     );
   }
 
@@ -257,7 +258,7 @@ class ClientRequest extends Writable {
 
   _final(done: () => void): void {
     this.finished = true;
-    this.#send().catch((error: unknown) => this.destroy(error));
+    this.#send().catch((error: unknown) => this.destroy(networkError(error)));
     done();
   }
 

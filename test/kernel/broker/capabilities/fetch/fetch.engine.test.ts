@@ -228,3 +228,19 @@ test("a request of node:http is one of fetch: its body arrives, and so does the 
   expect(error).toBeNull();
   expect(output).toEqual([200, "text/plain", "hello"]);
 });
+
+test("a request of node:http that fails has Node's code, by which programs try again", async () => {
+  await using server = await serve((request) => request.socket.destroy());
+  await using engine = await open(server);
+  const source = `import http from "node:http";
+    export default ({ url }) => new Promise((resolve) => {
+      http.get(url, resolve).on("error", ({ name, message, code }) => resolve([name, message, code]));
+    });`;
+  const capabilities = { fetch: { origins: [server.origin] } };
+  await engine.register({ name: "lost", description: "Asks.", source, capabilities });
+  const lost = await engine.execute({ name: "lost", arguments: { url: server.origin } });
+  expect(lost.output).toEqual(["Error", "socket hang up", "ECONNRESET"]);
+  await server[Symbol.asyncDispose]();
+  const refused = await engine.execute({ name: "lost", arguments: { url: server.origin } });
+  expect(refused.output).toEqual(["Error", "connect ECONNREFUSED", "ECONNREFUSED"]);
+});
