@@ -45,10 +45,12 @@ const REFUSED = new RealMap<string, string>(
   }),
 );
 /** Views whose elements are numbers rather than bytes, by their tags. */
-const NUMBERS = new RealSet([
-  ...["Int8Array", "Int16Array", "Uint16Array", "Int32Array", "Uint32Array", "Float16Array", "Float32Array"],
-  ...["Float64Array", "BigInt64Array", "BigUint64Array"],
-]);
+const NUMBERS = new RealSet(
+  (
+    "Int8Array Int16Array Uint16Array Int32Array Uint32Array Float16Array Float32Array Float64Array " +
+    "BigInt64Array BigUint64Array"
+  ).split(" "),
+);
 const ITERATOR = "an iterator: return [...values]";
 const FACE = "an object of the host, which cannot leave its call: return what its methods answer";
 
