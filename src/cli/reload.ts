@@ -1,11 +1,10 @@
 import type { Configuration } from "../server/config/configuration.ts";
-import { digestOf } from "../server/config/digest.ts";
+import { digestOf, showConfiguration } from "../server/config/digest.ts";
 import { type Setting, settingsOf } from "../server/config/effective.ts";
 import type { Config } from "../server/config/schema.ts";
 import type { Engine } from "../kernel/engine/engine.ts";
 import type { EngineOptions } from "../kernel/engine/options.ts";
 import type { Reconfigured } from "../kernel/engine/telemetry/events.ts";
-import { showConfiguration } from "../kernel/base/info-metrics.ts";
 import { filesOfFailure } from "../kernel/tool/bundle/error.ts";
 import { engineOptions } from "./open-engine.ts";
 import { say } from "./output.ts";

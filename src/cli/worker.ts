@@ -1,13 +1,12 @@
 import { Command } from "commander";
 import type { Override } from "../server/config/configuration.ts";
-import { digestOf } from "../server/config/digest.ts";
+import { digestOf, showConfiguration } from "../server/config/digest.ts";
 import { MACHINE_DEFAULTS, machineSettings, SERVICE_DEFAULTS, settingsOf } from "../server/config/effective.ts";
 import type { Config } from "../server/config/schema.ts";
 import type { MachineOptions } from "../fleet/machine/machine.ts";
 import type { LedgerAddress } from "../fleet/ledger/redis-ledger.ts";
 import { resolveOptions, WORKERS_DEFAULT } from "../kernel/engine/options.ts";
 import { FLEET_DEFAULT } from "../fleet/redis/url.ts";
-import { showConfiguration } from "../kernel/base/info-metrics.ts";
 import { claimGroups } from "../kernel/base/os/cgroup.ts";
 import { watchPressure } from "../kernel/base/os/pressure.ts";
 import { importOptional } from "../kernel/base/optional-package.ts";

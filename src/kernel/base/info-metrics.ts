@@ -1,8 +1,5 @@
-import type { Gauge as GaugeType } from "prom-client";
 import { readVersion } from "./check-node.ts";
 import { Gauge, type Registry } from "./prometheus.ts";
-
-const CONFIG = "glovebox_config_info";
 
 /** Registers the metrics of an engine or a worker machine that say what runs: which build, and which configuration. */
 export function registerInfo(registry: Registry): void {
@@ -15,16 +12,9 @@ export function registerInfo(registry: Registry): void {
     registers,
   }).set({ version: readVersion(), node, v8 }, 1);
   new Gauge({
-    name: CONFIG,
+    name: "glovebox_config_info",
     help: "1, labelled with a digest of the settings that are in force. Only glovebox serve and glovebox worker have one.",
     labelNames: ["digest"],
     registers,
   });
-}
-
-/** Shows the configuration that is in force, in place of the one before. */
-export function showConfiguration(registry: Registry, digest: string): void {
-  const gauge = registry.getSingleMetric(CONFIG) as GaugeType<"digest">;
-  gauge.reset();
-  gauge.set({ digest }, 1);
 }

@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import path from "node:path";
+import type { Gauge, Registry } from "prom-client";
 import { isObject } from "../../kernel/base/json.ts";
 import { isOneOf, type Setting } from "./effective.ts";
 import { PATHS } from "./schema.ts";
@@ -25,4 +26,11 @@ export function digestOf(settings: readonly Setting[], file: string | undefined)
 function inOrder(value: unknown): unknown {
   if (!isObject(value)) return value;
   return Object.fromEntries(Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1)));
+}
+
+/** Shows the configuration that is in force as a metric of an engine or a worker machine, in place of the one before. */
+export function showConfiguration(registry: Registry, digest: string): void {
+  const gauge = registry.getSingleMetric("glovebox_config_info") as Gauge<"digest">;
+  gauge.reset();
+  gauge.set({ digest }, 1);
 }

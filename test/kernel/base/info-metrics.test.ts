@@ -1,7 +1,7 @@
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 import { readVersion } from "../../../src/kernel/base/check-node.ts";
-import { registerInfo, showConfiguration } from "../../../src/kernel/base/info-metrics.ts";
+import { registerInfo } from "../../../src/kernel/base/info-metrics.ts";
 
 const samplesOf = async (registry: Registry, name: string): Promise<readonly string[]> =>
   (await registry.getSingleMetricAsString(name)).split("\n").filter((line) => line.startsWith(name));
@@ -18,11 +18,4 @@ test("a scrape names no configuration where none was shown", async () => {
   const registry = new Registry();
   registerInfo(registry);
   expect(await samplesOf(registry, "glovebox_config_info")).toEqual([]);
-});
-
-test("a configuration takes the place of the one before", async () => {
-  const registry = new Registry();
-  registerInfo(registry);
-  for (const digest of ["aaaaaaaaaaaa", "bbbbbbbbbbbb"]) showConfiguration(registry, digest);
-  expect(await samplesOf(registry, "glovebox_config_info")).toEqual(['glovebox_config_info{digest="bbbbbbbbbbbb"} 1']);
 });

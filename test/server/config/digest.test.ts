@@ -1,9 +1,11 @@
+import { Registry } from "prom-client";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Override, readConfiguration } from "../../../src/server/config/configuration.ts";
-import { digestOf } from "../../../src/server/config/digest.ts";
+import { registerInfo } from "../../../src/kernel/base/info-metrics.ts";
+import { digestOf, showConfiguration } from "../../../src/server/config/digest.ts";
 import { settingsOf } from "../../../src/server/config/effective.ts";
 
 let folder: string;
@@ -73,4 +75,14 @@ describe("the digest of a configuration", () => {
     const override = { path: ["limits", "cpuMs"], value: 7, source };
     expect(await digest("limits: { cpuMs: 7 }")).toBe(await digest("{}", ".", [override]));
   });
+});
+
+test("a scrape names the configuration that is in force, and none before it", async () => {
+  const registry = new Registry();
+  registerInfo(registry);
+  for (const digest of ["aaaaaaaaaaaa", "bbbbbbbbbbbb"]) showConfiguration(registry, digest);
+  const text = await registry.getSingleMetricAsString("glovebox_config_info");
+  expect(text.split("\n").filter((line) => line.startsWith("glovebox_"))).toEqual([
+    'glovebox_config_info{digest="bbbbbbbbbbbb"} 1',
+  ]);
 });
