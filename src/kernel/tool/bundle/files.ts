@@ -193,7 +193,10 @@ export class ToolFiles {
   /** `null` makes esbuild report "Could not resolve", or nothing if the import is inside a `try`. */
   async #resolve(build: PluginBuild, args: OnResolveArgs, entry: string | undefined): Promise<OnResolveResult | null> {
     if (args.pluginData === this) return null;
-    if (args.kind === "entry-point") return entry === undefined ? null : { path: entry, namespace: NAMESPACE };
+    if (args.kind === "entry-point") {
+      const own = entry === undefined ? undefined : this.#paths.get(entry);
+      return own === undefined ? null : ((await this.#moduleAt(own)) ?? null);
+    }
     if (args.path === TOOL_ENTRY) {
       this.#definesTool = true;
       return { path: "tool", namespace: ENTRY_NAMESPACE };

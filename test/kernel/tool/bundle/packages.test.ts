@@ -7,15 +7,15 @@ import { temporaryFolder } from "../temporary.ts";
 
 /** What packages of npm do that a bundler has to know of. */
 
-async function bundled(files: Record<string, string>): Promise<Bundle> {
+async function bundled(files: Record<string, string>, name = "tool.js"): Promise<Bundle> {
   const tool = `import p from "p"; export default () => p();`;
   const folder = await temporaryFolder({ "tool.js": tool, ...files });
-  return bundleModule({ kind: "file", name: "add", path: join(folder, "tool.js") });
+  return bundleModule({ kind: "file", name: "add", path: join(folder, name) });
 }
 
 /** The answer of the tool; `__node` has nothing but a `require` that finds no module. */
-async function answerOf(files: Record<string, string>): Promise<unknown> {
-  const { text } = await bundled(files);
+async function answerOf(files: Record<string, string>, name?: string): Promise<unknown> {
+  const { text } = await bundled(files, name);
   const require = (name: string): never => {
     throw new Error(`no ${name}`);
   };
@@ -45,6 +45,19 @@ test("a comment for another bundler in a computed import is no name", async () =
     "const late = (name) => import(/* webpackIgnore: true */ /* @vite-ignore */ name); module.exports = () => typeof late;";
   expect(await answerOf({ "node_modules/p/index.js": main })).toBe("function");
 });
+
+test.each(["tool.js", "tool.ts"])(
+  "a default import in %s of a module package is all of a CommonJS module",
+  async (name) => {
+    const files = {
+      "package.json": `{ "type": "module" }`,
+      [name]: `import p from "p"; export default () => p.one;`,
+      "node_modules/p/package.json": "{}",
+      "node_modules/p/index.js": "Object.defineProperty(exports, '__esModule', { value: true }); exports.one = 1;",
+    };
+    expect(await answerOf(files, name)).toBe(1);
+  },
+);
 
 test("a package whose form for browsers lacks what is imported is taken in Node's", async () => {
   const files = {
