@@ -1,6 +1,4 @@
 import { readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
-import path from "node:path";
 import type { Loader, OnLoadResult, OnResolveResult } from "esbuild";
 import { NODE_NAME } from "../../guest/host.ts";
 import { withoutSearches } from "./computed-names.ts";
@@ -8,15 +6,6 @@ import type { Manifest } from "./manifest.ts";
 import { nativeReason } from "./native.ts";
 
 /** Modules that the bundler does not find by itself, or not in the form that an isolate can run. */
-
-/** The file that Node.js would load; `undefined` if no encoding has that name. */
-export function resolvedByNode(specifier: string, folder: string): string | undefined {
-  try {
-    return createRequire(path.join(folder, "index.js")).resolve(specifier);
-  } catch {
-    return undefined;
-  }
-}
 
 /** The namespace of modules that a package may require and nobody installed. */
 export const MISSING_NAMESPACE = "missing";

@@ -16,10 +16,11 @@ async function bundled(files: Record<string, string>, name = "tool.js"): Promise
 /** The answer of the tool; `__node` has nothing but a `require` that finds no module. */
 async function answerOf(files: Record<string, string>, name?: string): Promise<unknown> {
   const { text } = await bundled(files, name);
-  const require = (name: string): never => {
+  const find = (name: string): never => {
     throw new Error(`no ${name}`);
   };
-  const node = { require: () => ({ createRequire: () => require }) };
+  const require = (name: string): unknown => (name === "module" ? { createRequire: () => find } : find(name));
+  const node = { require };
   // oxlint-disable-next-line no-implied-eval, no-new-func
   const evaluate = new Function("__node", `"use strict"; ${text}\nreturn ${SCRIPT_EXPORTS};`) as (node: unknown) => {
     default: () => unknown;
@@ -67,6 +68,60 @@ test("a package whose form for browsers lacks what is imported is taken in Node'
     "node_modules/p/main.js": "exports.whole = 2;",
   };
   expect(await answerOf(files)).toBe(2);
+});
+
+test("what a package in Node's form imports is taken in Node's form too, wherever it is imported", async () => {
+  const forms = `{ "type": "module", "exports": { "browser": "./browser.js", "default": "./node.js" } }`;
+  const files = {
+    "tool.js": `import { form } from "inner"; import { whole } from "p"; export default () => [form, whole()];`,
+    "node_modules/p/package.json": forms,
+    "node_modules/p/browser.js": "export const part = 1;",
+    "node_modules/p/node.js": `import { outer } from "outer"; export const whole = () => outer();`,
+    "node_modules/outer/package.json": forms,
+    "node_modules/outer/browser.js": `export const outer = () => "browser";`,
+    "node_modules/outer/node.js": `import { form } from "inner"; export const outer = () => form;`,
+    "node_modules/inner/package.json": forms,
+    "node_modules/inner/browser.js": `export const form = "browser";`,
+    "node_modules/inner/node.js": `export const form = "node";`,
+  };
+  expect(await answerOf(files)).toEqual(["node", "node"]);
+});
+
+test("Node's form of a package is the one for import where it is imported, and for require where it is required", async () => {
+  const files = {
+    "tool.js": `import { whole } from "p"; import required from "q"; export default () => [whole, required];`,
+    "node_modules/p/package.json": `{ "exports": { "node": { "import": "./node.mjs" }, "default": "./other.mjs" } }`,
+    "node_modules/p/other.mjs": "export const part = 1;",
+    "node_modules/p/node.mjs": "export const whole = 2;",
+    "node_modules/q/index.js": `module.exports = require("r");`,
+    "node_modules/r/package.json": `{ "exports": { "node": { "import": "./none.mjs", "require": "./node.cjs" } } }`,
+    "node_modules/r/node.cjs": "module.exports = 3;",
+  };
+  expect(await answerOf(files)).toEqual([2, 3]);
+});
+
+test("a package in Node's form uses Node's modules, whatever its form for browsers has in their place", async () => {
+  const files = {
+    "tool.js": `import { whole } from "p"; export default () => whole("md5");`,
+    "node_modules/p/package.json": `{ "main": "./main.mjs", "module": "./other.mjs", "browser": { "crypto": "./c.js" } }`,
+    "node_modules/p/other.mjs": "export const part = 1;",
+    "node_modules/p/main.mjs": `export { createHash as whole } from "crypto";`,
+    "node_modules/p/c.js": "",
+  };
+  expect((await bundled(files)).node).toEqual([{ name: "node:crypto.createHash" }]);
+});
+
+test("an export that no form of a package has is named, with its module", async () => {
+  const files = {
+    "tool.js": `import p from "p"; export default p;`,
+    "node_modules/p/package.json": `{ "exports": { "node": { "import": "./node.mjs" }, "default": "./other.mjs" } }`,
+    "node_modules/p/index.mjs": "",
+    "node_modules/p/other.mjs": "export const part = 1;",
+    "node_modules/p/node.mjs": "export const whole = 2;",
+  };
+  await expect(bundled(files)).rejects.toThrow(
+    `imports "default" at tool.js:1, which node_modules/p/node.mjs does not export; check its name`,
+  );
 });
 
 test.each([
