@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { Loader, OnLoadResult, OnResolveResult } from "esbuild";
 import { NODE_NAME } from "../../guest/host.ts";
-import { withoutSearches } from "./computed-names.ts";
+import { withoutSearches, withPlainRequires } from "./computed-names.ts";
 import type { Manifest } from "./manifest.ts";
 import { nativeReason } from "./native.ts";
 
@@ -21,7 +21,7 @@ export function isPackages(shown: string): boolean {
 
 /** A package's module as an isolate can run it. `file` is its path. */
 export async function runnable(contents: string, loader: Loader, file: string): Promise<string> {
-  return withAbsentGlobals(asInWorkers(await withoutSearches(contents, loader, file)));
+  return withAbsentGlobals(asInWorkers(await withoutSearches(withPlainRequires(contents), loader, file)));
 }
 
 /** The question of axios whether it is in a worker, where the web's names are and a document is not. */

@@ -111,6 +111,17 @@ test("a package in Node's form uses Node's modules, whatever its form for browse
   expect((await bundled(files)).node).toEqual([{ name: "node:crypto.createHash" }]);
 });
 
+test("a plain name in a package's own require is a module of the bundle", async () => {
+  const main = `import { createRequire } from "module"; const require$1 = createRequire("file:///p/index.mjs");
+    export default () => require$1("#one");`;
+  const files = {
+    "node_modules/p/package.json": `{ "exports": "./index.mjs", "imports": { "#one": "./one.cjs" } }`,
+    "node_modules/p/index.mjs": main,
+    "node_modules/p/one.cjs": "module.exports = 1;",
+  };
+  expect((await bundled(files)).sources).toContain("node_modules/p/one.cjs");
+});
+
 test("an export that no form of a package has is named, with its module", async () => {
   const files = {
     "tool.js": `import p from "p"; export default p;`,
