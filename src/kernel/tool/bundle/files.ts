@@ -285,7 +285,7 @@ export class ToolFiles {
     const real = await realpath(found.path);
     if (isNative(real) && isPackages(shownName(args.importer))) return missingModule(path.basename(real));
     const isReachable = this.#mayReach(real, reach);
-    const isReplaced = isReachable && (await this.nodeForms.replaces(real, specifier, folder));
+    const isReplaced = isReachable && (await this.nodeForms.replaces(real, specifier, folder, args.kind));
     const inNode = isReplaced ? await this.nodeForms.at(specifier, folder, args.kind, reach) : undefined;
     if (inNode !== undefined) return inNode;
     const module = isReachable ? await this.#moduleAt(real) : undefined;

@@ -3,6 +3,7 @@ import path from "node:path";
 import type { Message, OnResolveArgs, OnResolveResult } from "esbuild";
 import { loaderOf, shownName } from "./module-name.ts";
 import { isAt, type Manifests } from "./manifest.ts";
+import { isLesser } from "./lesser-forms.ts";
 import { isForBrowsers, isPackages, missingModule } from "./missing.ts";
 import { resolvedByNode } from "./node-exports.ts";
 import { isInLibrary } from "./node-names.ts";
@@ -76,16 +77,25 @@ export class NodeForms {
   }
 
   /**
-   * Whether the file that an import leads to is of a form for browsers that an isolate cannot run: its package is taken
-   * in Node's from now on. Of paths, only one that the `browser` field leads elsewhere can be.
+   * Whether the file that an import leads to is of a form for browsers that an isolate cannot run, or that does less than
+   * Node's: its package is taken in Node's from now on. Of paths, only one that the `browser` field leads elsewhere can be.
    */
-  async replaces(real: string, specifier: string, folder: string): Promise<boolean> {
+  async replaces(real: string, specifier: string, folder: string, kind: string): Promise<boolean> {
     if (namesPath(specifier) && isAt(real, path.resolve(folder, specifier))) return false;
     if (this.#packages.has(packageFolder(real))) return true;
-    const isForDocuments = await isForBrowsers(real, await this.#manifests.of(real));
-    if (isForDocuments) this.take(real);
+    const manifest = await this.#manifests.of(real);
+    const nodes = namesPath(specifier) ? undefined : this.#otherFile(real, resolvedByNode(specifier, folder, kind));
+    const isTaken =
+      (await isForBrowsers(real, manifest)) || (nodes !== undefined && (await isLesser(real, nodes, manifest)));
+    if (isTaken) this.take(real);
     else this.#others.set(packageFolder(real), real);
-    return isForDocuments;
+    return isTaken;
+  }
+
+  /** Node's file of a package, if it is another one of that package. */
+  #otherFile(real: string, nodes: string | undefined): string | undefined {
+    const isOther = nodes !== undefined && nodes !== real && packageFolder(nodes) === packageFolder(real);
+    return isOther && packageFolder(real) !== "" ? nodes : undefined;
   }
 
   /** Target of an import by a package of this form; `undefined` for other packages. */

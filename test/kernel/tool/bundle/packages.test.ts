@@ -111,6 +111,35 @@ test("a package in Node's form uses Node's modules, whatever its form for browse
   expect((await bundled(files)).node).toEqual([{ name: "node:crypto.createHash" }]);
 });
 
+const TELLS_NODE = `{ "exports": { "node": "./node.cjs", "default": "./other.cjs" } }`;
+const NAMES_BROWSER = `{ "main": "./node.cjs", "browser": "./other.cjs" }`;
+const PLAIN = "exports.part = () => 1; module.exports = () => 'other';";
+
+test.each([
+  ["its exports tell Node from all else, and its form for Node uses Node's modules", TELLS_NODE, `require("zlib");`],
+  ["its form for browsers never names what Node's exports", NAMES_BROWSER, ""],
+])("a package is taken in Node's form where %s", async (_why, manifest, uses) => {
+  const files = {
+    "node_modules/p/package.json": manifest,
+    "node_modules/p/other.cjs": PLAIN,
+    "node_modules/p/node.cjs": `try { ${uses} } catch {} module.exports = () => 'node';\nmodule.exports.whole = 1;`,
+  };
+  expect(await answerOf(files)).toBe("node");
+});
+
+test.each([
+  ["its form for Node uses none of Node's modules", TELLS_NODE, ""],
+  ["its form for Node opens sockets", TELLS_NODE, `require("net");`],
+  ["its form for Node asks over HTTP", NAMES_BROWSER, `require("node:https");`],
+])("a package stays in its other form where %s", async (_why, manifest, uses) => {
+  const files = {
+    "node_modules/p/package.json": manifest,
+    "node_modules/p/other.cjs": PLAIN,
+    "node_modules/p/node.cjs": `try { ${uses} } catch {} module.exports = () => 'node';\nmodule.exports.whole = 1;`,
+  };
+  expect(await answerOf(files)).toBe("other");
+});
+
 test("a plain name in a package's own require is a module of the bundle", async () => {
   const main = `import { createRequire } from "module"; const require$1 = createRequire("file:///p/index.mjs");
     export default () => require$1("#one");`;
