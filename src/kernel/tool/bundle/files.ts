@@ -349,6 +349,7 @@ export class ToolFiles {
     this.#budget.take(shown, size);
     if (loader !== "js" && loader !== "ts") return { contents: await readFile(file), loader };
     const given = withoutFileMaps(await readFile(file, "utf8"));
+    if (isPackages(shown)) this.nodeForms.seen(file, given);
     const text = isPackages(shown) ? await runnable(given, loader, file) : given;
     // Packages above the tool's folder are the operator's.
     const isOwn = this.#isOwn(file);

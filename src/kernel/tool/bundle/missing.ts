@@ -53,7 +53,11 @@ const ASKS = /typeof (?:document|XMLHttpRequest|DOMParser)\b/;
 export async function isForBrowsers(file: string, { leftOut }: Manifest): Promise<boolean> {
   if (leftOut === undefined || !/\.[cm]?js$/.test(file)) return false;
   const text = await readFile(file, "utf8");
-  return SAYS_SO.test(text) || (DOM.test(text) && !ASKS.test(text));
+  return SAYS_SO.test(text) || needsDocument(text);
+}
+
+export function needsDocument(text: string): boolean {
+  return DOM.test(text) && !ASKS.test(text);
 }
 
 /** Globals of Node without a stand-in. A file that asks for none of them is left alone. */

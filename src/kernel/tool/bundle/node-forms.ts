@@ -4,7 +4,7 @@ import type { Message, OnResolveArgs, OnResolveResult } from "esbuild";
 import { loaderOf, shownName } from "./module-name.ts";
 import { isAt, type Manifests } from "./manifest.ts";
 import { isLesser } from "./lesser-forms.ts";
-import { isForBrowsers, isPackages, missingModule } from "./missing.ts";
+import { isForBrowsers, isPackages, missingModule, needsDocument } from "./missing.ts";
 import { resolvedByNode } from "./node-exports.ts";
 import { isInLibrary } from "./node-names.ts";
 import type { Reach } from "./project.ts";
@@ -29,6 +29,8 @@ export class NodeForms {
   readonly #packages = new Set<string>();
   /** Folders of packages that the present bundle has in another form, with a file of it. */
   readonly #others = new Map<string, string>();
+  /** Files to which the `exports` of packages lead browsers, and Node to others. */
+  readonly #browsers = new Set<string>();
   #isMixed = false;
 
   constructor(manifests: Manifests, files: Files) {
@@ -89,6 +91,7 @@ export class NodeForms {
       (await isForBrowsers(real, manifest)) || (nodes !== undefined && (await isLesser(real, nodes, manifest)));
     if (isTaken) this.take(real);
     else this.#others.set(packageFolder(real), real);
+    if (nodes !== undefined && manifest.conditions.has("browser")) this.#browsers.add(real);
     return isTaken;
   }
 
@@ -96,6 +99,13 @@ export class NodeForms {
   #otherFile(real: string, nodes: string | undefined): string | undefined {
     const isOther = nodes !== undefined && nodes !== real && packageFolder(nodes) === packageFolder(real);
     return isOther && packageFolder(real) !== "" ? nodes : undefined;
+  }
+
+  /** Takes the package of a module in this form where that needs a document, and came with the form for browsers. */
+  seen(file: string, text: string): void {
+    const other = this.#others.get(packageFolder(file));
+    if (other === undefined || !this.#browsers.has(other) || !needsDocument(text)) return;
+    if (this.take(file)) this.#isMixed = true;
   }
 
   /** Target of an import by a package of this form; `undefined` for other packages. */

@@ -140,6 +140,16 @@ test.each([
   expect(await answerOf(files)).toBe("other");
 });
 
+test.each(["browser.mjs", "parse.mjs"])("a package is taken in Node's form where %s needs a document", async (name) => {
+  const files = {
+    "node_modules/p/package.json": `{ "exports": { "browser": "./browser.mjs", "default": "./node.mjs" } }`,
+    "node_modules/p/browser.mjs": `export { default } from "./parse.mjs";`,
+    [`node_modules/p/${name}`]: `export default () => new DOMParser();`,
+    "node_modules/p/node.mjs": `export default () => "node";`,
+  };
+  expect(await answerOf(files)).toBe("node");
+});
+
 test("a plain name in a package's own require is a module of the bundle", async () => {
   const main = `import { createRequire } from "module"; const require$1 = createRequire("file:///p/index.mjs");
     export default () => require$1("#one");`;
