@@ -60,6 +60,15 @@ test.each(["tool.js", "tool.ts"])(
   },
 );
 
+test.each([
+  ["a string", `const text = ["import(", one, "require("]; return text.length === 3 && "none";`],
+  ["a comment", `switch (one) { case 0:\n// It is require("" or import("" + one).\ncase 1: return "none"; }`],
+])("what looks like a call in %s is left alone", async (_where, body) => {
+  const main = `const one = require("./one"); module.exports = () => { ${body} };`;
+  const files = { "node_modules/p/index.js": main, "node_modules/p/one.js": "module.exports = 1;" };
+  expect(await answerOf(files)).toBe("none");
+});
+
 test("a package whose form for browsers lacks what is imported is taken in Node's", async () => {
   const files = {
     "tool.js": `import { whole } from "p"; export default () => whole;`,
