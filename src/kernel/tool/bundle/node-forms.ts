@@ -86,12 +86,15 @@ export class NodeForms {
     if (namesPath(specifier) && isAt(real, path.resolve(folder, specifier))) return false;
     if (this.#packages.has(packageFolder(real))) return true;
     const manifest = await this.#manifests.of(real);
-    const nodes = namesPath(specifier) ? undefined : this.#otherFile(real, resolvedByNode(specifier, folder, kind));
+    const { leftOut, conditions } = manifest;
+    const hasForms = leftOut !== undefined || conditions.has("node") || conditions.has("browser");
+    const nodes =
+      namesPath(specifier) || !hasForms ? undefined : this.#otherFile(real, resolvedByNode(specifier, folder, kind));
     const isTaken =
       (await isForBrowsers(real, manifest)) || (nodes !== undefined && (await isLesser(real, nodes, manifest)));
     if (isTaken) this.take(real);
     else this.#others.set(packageFolder(real), real);
-    if (nodes !== undefined && manifest.conditions.has("browser")) this.#browsers.add(real);
+    if (nodes !== undefined && conditions.has("browser")) this.#browsers.add(real);
     return isTaken;
   }
 
