@@ -209,4 +209,13 @@ describe("Node's names in a hardened realm", () => {
     using realm = await openRealm("() => [typeof globalThis.Buffer, typeof globalThis.process]");
     expect(realm.call()).toEqual(["undefined", "undefined"]);
   });
+
+  test("say which functions led to a call of util.getCallSites, nearest first", async () => {
+    using realm = await openRealm(`() => {
+      const inner = () => __node.require("util").getCallSites().map(({ functionName }) => functionName);
+      const outer = () => inner();
+      return outer().slice(0, 2);
+    }`);
+    expect(realm.call()).toEqual(["inner", "outer"]);
+  });
 });

@@ -129,6 +129,19 @@ function parseEnv(text: unknown): { [name: string]: string } {
   return found;
 }
 
+const FRAME = /^\s*at (?:(?:async )?(.*?) \()?(.*?):(\d+):(\d+)\)?$/;
+
+/** The calls that led here, nearest first, as far as a stack of the isolate has them. */
+function getCallSites(count: unknown): readonly object[] {
+  const lines = String(new Error("a stack").stack).split("\n").slice(2);
+  const frames = lines.flatMap((line) => {
+    const [, functionName = "", scriptName, lineNumber, column] = FRAME.exec(line) ?? [];
+    if (scriptName === undefined) return [];
+    return [{ functionName, scriptId: "0", scriptName, lineNumber: Number(lineNumber), columnNumber: Number(column) }];
+  });
+  return frames.slice(0, typeof count === "number" ? count : undefined);
+}
+
 const is = {
   isArray: Array.isArray,
   isBoolean: (value: unknown) => typeof value === "boolean",
@@ -162,6 +175,7 @@ export const shared: NodeModule = {
   aborted,
   parseEnv,
   parseArgs,
+  getCallSites,
   types,
   transferableAbortController: () => new AbortController(),
   isDeepStrictEqual: (a: unknown, b: unknown, skipsPrototype?: unknown) =>

@@ -357,15 +357,19 @@ async function withMessages(name: string, work: Promise<BuildResult>): Promise<B
 
 const MAX_NODE_FORMS = 5;
 
-/** Builds again with packages in their form for Node, where their form for browsers lacks what is imported. */
+/**
+ * Builds again with packages in their form for Node, where their form for browsers lacks what is imported, or where
+ * only some of a package's modules were in it.
+ */
 async function withNodeForms(files: ToolFiles, build: () => Promise<BuildResult>): Promise<BuildResult> {
   let last: unknown;
   for (let turn = 0; turn < MAX_NODE_FORMS; turn++) {
     try {
-      return await build();
+      const result = await build();
+      if (!files.nodeForms.takeMixed() || turn === MAX_NODE_FORMS - 1) return result;
     } catch (error) {
       last = error;
-      if (!(error instanceof BuildFailedError) || !files.takeNodeForms(error.messages)) throw error;
+      if (!(error instanceof BuildFailedError) || !files.nodeForms.takeLacking(error.messages)) throw error;
     }
   }
   throw last;

@@ -25,6 +25,21 @@ export async function withoutSearches(contents: string, loader: Loader, file: st
   return replaceCalls(contents, warnings, file);
 }
 
+const MADE = /\b(?:const|let|var)\s+([\w$]+)\s*=\s*(?:[\w$]+\.)?createRequire\s*\(/g;
+
+/** A package's module whose own `require` is the bundler's where it is called with a plain name. */
+export function withPlainRequires(contents: string): string {
+  if (!contents.includes("createRequire")) return contents;
+  const names = Array.from(contents.matchAll(MADE), ([, name = ""]) => name).filter((name) => name !== "require");
+  return names.reduce((text, name) => {
+    const call = new RegExp(
+      String.raw`(?<![\w$.])${name.replaceAll("$", String.raw`\$`)}(\(\s*(["'])[^"'\\\n]+\2\s*\))`,
+      "g",
+    );
+    return text.replaceAll(call, "require$1");
+  }, contents);
+}
+
 const REQUIRE = "(0, require)";
 const LATE: ReadonlyMap<string, string> = new Map([
   ["unsupported-require-call", REQUIRE],

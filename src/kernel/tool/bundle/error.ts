@@ -1,5 +1,6 @@
 import type { Location, Message } from "esbuild";
 import { GloveboxError } from "../../base/errors.ts";
+import { isPackages } from "./missing.ts";
 import { shownName } from "./module-name.ts";
 
 /** The `detail` of messages from esbuild that a plugin passes on. */
@@ -43,6 +44,8 @@ function problem(message: Message): string {
   if (text.startsWith("Top-level await")) {
     return `awaits outside of any function${line}: move the await into the tool's function`;
   }
+  const [, module, member] = /^No matching export in "([^"]+)" for import "([^"]+)"/.exec(text) ?? [];
+  if (module !== undefined && member !== undefined) return notExported(shownName(module), member, line);
   if (!isBundlers(message)) return `${text}${line === "" ? "" : ` (${line.trim()})`}`;
   const column = location === null ? "" : `:${location.column + 1}`;
   return `could not be bundled: ${text}${line}${column}${location === null ? "" : sourceLine(location)}`;
@@ -57,6 +60,13 @@ function unresolved(specifier: string, line: string): string {
     ? "in the tool's folder; check its path"
     : "in any node_modules folder above the tool; install it there";
   return `imports ${shown}${line}, which was not found ${where}`;
+}
+
+function notExported(module: string, member: string, line: string): string {
+  const remedy = isPackages(module)
+    ? "; check its name, and the version of the package: neither its form for browsers nor Node's has it"
+    : "; check its name";
+  return `imports "${member}"${line}, which ${module} does not export${remedy}`;
 }
 
 function sourceLine({ lineText, column }: Location): string {

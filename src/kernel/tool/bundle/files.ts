@@ -73,27 +73,13 @@ export class ToolFiles {
     take: (file, size) => this.#budget.take(this.nameOf(file) ?? "a file", size),
   });
   readonly #budget: SourceBudget;
-  readonly #nodeForms = new NodeForms(
-    this.#manifests,
-    (file, reach) => this.#mayReach(file, reach),
-    (real) => this.#moduleAt(real),
-  );
+  readonly nodeForms = new NodeForms(this.#manifests, {
+    fileOf: (shown) => this.#paths.get(shown),
+    mayReach: (file, reach) => this.#mayReach(file, reach),
+    moduleAt: (real) => this.#moduleAt(real),
+  });
   /** Whether a module defines a tool. */
   #definesTool = false;
-  /**
-   * Takes packages in their form for Node from now on, where their form for browsers has not what is imported. Whether
-   * there was one.
-   */
-  takeNodeForms(messages: readonly Message[]): boolean {
-    let isAny = false;
-    for (const { text } of messages) {
-      const shown = /^No matching export in "([^"]+)"/.exec(text)?.[1];
-      const file = shown === undefined ? undefined : this.#paths.get(shownName(shown));
-      if (file !== undefined && this.#nodeForms.take(file)) isAny = true;
-    }
-    return isAny;
-  }
-
   /** Why the last bundle is not the half of a tool that calls need, if it is not. */
   #wholeBecause: string | undefined;
 
@@ -193,7 +179,10 @@ export class ToolFiles {
   /** `null` makes esbuild report "Could not resolve", or nothing if the import is inside a `try`. */
   async #resolve(build: PluginBuild, args: OnResolveArgs, entry: string | undefined): Promise<OnResolveResult | null> {
     if (args.pluginData === this) return null;
-    if (args.kind === "entry-point") return entry === undefined ? null : { path: entry, namespace: NAMESPACE };
+    if (args.kind === "entry-point") {
+      const own = entry === undefined ? undefined : this.#paths.get(entry);
+      return own === undefined ? null : ((await this.#moduleAt(own)) ?? null);
+    }
     if (args.path === TOOL_ENTRY) {
       this.#definesTool = true;
       return { path: "tool", namespace: ENTRY_NAMESPACE };
@@ -202,7 +191,7 @@ export class ToolFiles {
     const specifier = args.path;
     if (specifier.startsWith("data:")) return null;
     const importer = this.#paths.get(shownName(args.importer));
-    if (isNodeBuiltin(specifier) && !(await this.#nodeForms.isReplaced(specifier, importer)))
+    if (isNodeBuiltin(specifier) && !(await this.nodeForms.isReplaced(specifier, importer)))
       return nodeModule(specifier, args.kind);
     if (specifier.startsWith("node:"))
       return isNodeBuiltin(specifier) ? { path: specifier, namespace: EMPTY_NAMESPACE } : null;
@@ -283,12 +272,12 @@ export class ToolFiles {
   ): Promise<OnResolveResult | null> {
     const plain = await this.#findPlain(specifier, folder);
     if (plain !== undefined) return plain;
-    const other = await this.#nodeForms.ofPackage(specifier, folder, reach);
+    const other = await this.nodeForms.ofPackage(specifier, folder, args.kind, reach);
     if (other !== undefined) return other;
     const options = { resolveDir: folder, kind: args.kind, with: args.with, pluginData: this };
     const found = await build.resolve(specifier, options);
     if (found.errors.length > 0 || found.path === "") {
-      const late = await this.#nodeForms.find(specifier, folder, args, reach);
+      const late = await this.nodeForms.find(specifier, folder, args, reach);
       return late ?? (await this.#project?.refusedLink(specifier, folder)) ?? null;
     }
     if (found.namespace !== "file" || isLeftOut(found.path, await this.#manifests.of(found.path)))
@@ -296,8 +285,9 @@ export class ToolFiles {
     const real = await realpath(found.path);
     if (isNative(real) && isPackages(shownName(args.importer))) return missingModule(path.basename(real));
     const isReachable = this.#mayReach(real, reach);
-    if (isReachable && (await this.#nodeForms.replaces(real, specifier, folder)))
-      return (await this.#nodeForms.at(specifier, folder, reach)) ?? null;
+    const isReplaced = isReachable && (await this.nodeForms.replaces(real, specifier, folder, args.kind));
+    const inNode = isReplaced ? await this.nodeForms.at(specifier, folder, args.kind, reach) : undefined;
+    if (inNode !== undefined) return inNode;
     const module = isReachable ? await this.#moduleAt(real) : undefined;
     if (module === undefined)
       return (await this.#project?.refusedLink(specifier, folder)) ?? this.#outside(specifier, real, reach);
@@ -359,6 +349,7 @@ export class ToolFiles {
     this.#budget.take(shown, size);
     if (loader !== "js" && loader !== "ts") return { contents: await readFile(file), loader };
     const given = withoutFileMaps(await readFile(file, "utf8"));
+    if (isPackages(shown)) this.nodeForms.seen(file, given);
     const text = isPackages(shown) ? await runnable(given, loader, file) : given;
     // Packages above the tool's folder are the operator's.
     const isOwn = this.#isOwn(file);

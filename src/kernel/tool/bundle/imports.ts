@@ -6,7 +6,8 @@ export const TARGET = "es2024";
 
 /** `import(` with only space in between, `import.defer(`, or a comment that may hide the parenthesis. */
 const MAY_IMPORT = /import\s*[(./]|require|\\u/;
-const CALL = /(?:import|import\.\w+|require)\(\s*(["'`/])/g;
+/** A call, which no quotation mark can be right before: that is in a string, as in the texts of compilers. */
+const CALL = /(?<!["'])(?:import|import\.\w+|require)\(\s*(["'`/])/g;
 const LITERAL = /(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\$]|\\.|\$(?!\{))*`)\s*[),]/y;
 
 /**
@@ -47,6 +48,8 @@ export async function checkImports(
     format: "esm",
     target: TARGET,
     charset: "utf8",
+    // Comments are left out, whatever they say.
+    minifyWhitespace: true,
     tsconfigRaw,
     logLevel: "silent",
     logOverride: { "unsupported-dynamic-import": "warning", "unsupported-require-call": "warning" },

@@ -18,9 +18,17 @@ export interface Manifest {
   readonly leftOut: readonly string[] | undefined;
   /** Replacements of other modules by the `browser` field, by their names: `false` for nothing. */
   readonly replaced: ReadonlyMap<string, unknown>;
+  /** All conditions in its `exports`. */
+  readonly conditions: ReadonlySet<string>;
 }
 
-const NOTHING: Manifest = { isModule: false, sideEffects: true, leftOut: undefined, replaced: new Map() };
+const NOTHING: Manifest = {
+  isModule: false,
+  sideEffects: true,
+  leftOut: undefined,
+  replaced: new Map(),
+  conditions: new Set(),
+};
 
 /** The `package.json` files of one tool: esbuild reads them as well, but does not pass all their fields to plugins. */
 export class Manifests {
@@ -86,13 +94,21 @@ export function isLeftOut(file: string, { leftOut = [] }: Manifest): boolean {
 
 function manifestOf(json: unknown, folder: string): Manifest | undefined {
   if (typeof json !== "object" || json === null) return undefined;
-  const { browser, type, sideEffects } = json as { browser?: unknown; type?: unknown; sideEffects?: unknown };
+  const { browser, type, sideEffects, exports } = json as { readonly [field: string]: unknown };
   return {
     isModule: type === "module",
     sideEffects: typeof sideEffects === "boolean" ? sideEffects : sideEffects === undefined ? true : undefined,
     leftOut: leftOutBy(browser, folder),
     replaced: new Map(typeof browser === "object" && browser !== null ? Object.entries(browser) : []),
+    conditions: new Set(conditionsOf(exports)),
   };
+}
+
+/** The keys of a package's `exports` that are no parts of it. */
+function conditionsOf(exports: unknown): readonly string[] {
+  if (typeof exports !== "object" || exports === null) return [];
+  const found = Object.entries(exports).map(([key, inner]) => [key, ...conditionsOf(inner)]);
+  return found.flat().filter((key) => !key.startsWith("."));
 }
 
 /** A field that names one file for all of a package leaves nothing out. */

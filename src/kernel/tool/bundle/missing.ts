@@ -1,22 +1,11 @@
 import { readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
-import path from "node:path";
 import type { Loader, OnLoadResult, OnResolveResult } from "esbuild";
 import { NODE_NAME } from "../../guest/host.ts";
-import { withoutSearches } from "./computed-names.ts";
+import { withoutSearches, withPlainRequires } from "./computed-names.ts";
 import type { Manifest } from "./manifest.ts";
 import { nativeReason } from "./native.ts";
 
 /** Modules that the bundler does not find by itself, or not in the form that an isolate can run. */
-
-/** The file that Node.js would load; `undefined` if no encoding has that name. */
-export function resolvedByNode(specifier: string, folder: string): string | undefined {
-  try {
-    return createRequire(path.join(folder, "index.js")).resolve(specifier);
-  } catch {
-    return undefined;
-  }
-}
 
 /** The namespace of modules that a package may require and nobody installed. */
 export const MISSING_NAMESPACE = "missing";
@@ -32,7 +21,7 @@ export function isPackages(shown: string): boolean {
 
 /** A package's module as an isolate can run it. `file` is its path. */
 export async function runnable(contents: string, loader: Loader, file: string): Promise<string> {
-  return withAbsentGlobals(asInWorkers(await withoutSearches(contents, loader, file)));
+  return withAbsentGlobals(asInWorkers(await withoutSearches(withPlainRequires(contents), loader, file)));
 }
 
 /** The question of axios whether it is in a worker, where the web's names are and a document is not. */
@@ -64,7 +53,11 @@ const ASKS = /typeof (?:document|XMLHttpRequest|DOMParser)\b/;
 export async function isForBrowsers(file: string, { leftOut }: Manifest): Promise<boolean> {
   if (leftOut === undefined || !/\.[cm]?js$/.test(file)) return false;
   const text = await readFile(file, "utf8");
-  return SAYS_SO.test(text) || (DOM.test(text) && !ASKS.test(text));
+  return SAYS_SO.test(text) || needsDocument(text);
+}
+
+export function needsDocument(text: string): boolean {
+  return DOM.test(text) && !ASKS.test(text);
 }
 
 /** Globals of Node without a stand-in. A file that asks for none of them is left alone. */

@@ -1,62 +1,119 @@
 import { realpath } from "node:fs/promises";
 import path from "node:path";
-import type { OnResolveArgs, OnResolveResult } from "esbuild";
+import type { Message, OnResolveArgs, OnResolveResult } from "esbuild";
 import { loaderOf, shownName } from "./module-name.ts";
 import { isAt, type Manifests } from "./manifest.ts";
-import { isForBrowsers, isPackages, missingModule, resolvedByNode } from "./missing.ts";
+import { isLesser } from "./lesser-forms.ts";
+import { isForBrowsers, isPackages, missingModule, needsDocument } from "./missing.ts";
+import { resolvedByNode } from "./node-exports.ts";
 import { isInLibrary } from "./node-names.ts";
 import type { Reach } from "./project.ts";
 import { namesPath, packageFolder } from "./specifier.ts";
 
-/** Packages that an isolate runs in their form for Node, because they have no other, or one that needs a document. */
+/** The files that a tool may read. */
+interface Files {
+  /** The path of a displayed name. */
+  readonly fileOf: (shown: string) => string | undefined;
+  readonly mayReach: (file: string, reach: Reach) => boolean;
+  readonly moduleAt: (real: string) => Promise<OnResolveResult | undefined>;
+}
+
+/**
+ * Packages that an isolate runs in their form for Node, because they have no other, or one that needs a document. What
+ * they import is taken in this form too: one form hands the other what that does not know.
+ */
 export class NodeForms {
   readonly #manifests: Manifests;
-  readonly #mayReach: (file: string, reach: Reach) => boolean;
-  readonly #moduleAt: (real: string) => Promise<OnResolveResult | undefined>;
+  readonly #files: Files;
   /** Folders of packages that are taken in this form. */
   readonly #packages = new Set<string>();
+  /** Folders of packages that the present bundle has in another form, with a file of it. */
+  readonly #others = new Map<string, string>();
+  /** Files to which the `exports` of packages lead browsers, and Node to others. */
+  readonly #browsers = new Set<string>();
+  #isMixed = false;
 
-  constructor(
-    manifests: Manifests,
-    mayReach: (file: string, reach: Reach) => boolean,
-    moduleAt: (real: string) => Promise<OnResolveResult | undefined>,
-  ) {
+  constructor(manifests: Manifests, files: Files) {
     this.#manifests = manifests;
-    this.#mayReach = mayReach;
-    this.#moduleAt = moduleAt;
+    this.#files = files;
+  }
+
+  /**
+   * Takes packages in their form for Node from now on, where their form for browsers has not what is imported. Whether
+   * there was one.
+   */
+  takeLacking(messages: readonly Message[]): boolean {
+    let isAny = false;
+    for (const { text } of messages) {
+      const shown = /^No matching export in "([^"]+)"/.exec(text)?.[1];
+      const file = shown === undefined ? undefined : this.#files.fileOf(shownName(shown));
+      if (file !== undefined && this.take(file)) isAny = true;
+    }
+    return isAny;
+  }
+
+  /** Whether the bundle that was made since the last question has packages in two forms. */
+  takeMixed(): boolean {
+    const isMixed = this.#isMixed;
+    this.#isMixed = false;
+    this.#others.clear();
+    return isMixed;
   }
 
   /** Whether the `browser` field of the importing package puts something else in the place of a module of Node. */
   async isReplaced(specifier: string, importer: string | undefined): Promise<boolean> {
-    if (importer === undefined) return false;
+    if (importer === undefined || this.#packages.has(packageFolder(importer))) return false;
     const replaced = (await this.#manifests.of(importer)).replaced.get(specifier);
     // Nothing in its place would be less than the library has.
     return typeof replaced === "string" || (replaced === false && !isInLibrary(specifier));
   }
 
-  /** Takes the package of a file in this form from now on. Whether it was not before. */
+  /** Takes the package of a file of this form from now on. Whether it was not before. */
   take(file: string): boolean {
     const folder = packageFolder(file);
     if (folder === "" || this.#packages.has(folder)) return false;
     this.#packages.add(folder);
+    const other = this.#others.get(folder);
+    if (other !== undefined && other !== file) this.#isMixed = true;
     return true;
   }
 
   /**
-   * Whether the file that an import leads to is of a form for browsers that an isolate cannot run: its package is taken
-   * in Node's from now on. Of paths, only one that the `browser` field leads elsewhere can be.
+   * Whether the file that an import leads to is of a form for browsers that an isolate cannot run, or that does less than
+   * Node's: its package is taken in Node's from now on. Of paths, only one that the `browser` field leads elsewhere can be.
    */
-  async replaces(real: string, specifier: string, folder: string): Promise<boolean> {
+  async replaces(real: string, specifier: string, folder: string, kind: string): Promise<boolean> {
     if (namesPath(specifier) && isAt(real, path.resolve(folder, specifier))) return false;
     if (this.#packages.has(packageFolder(real))) return true;
-    const isForDocuments = await isForBrowsers(real, await this.#manifests.of(real));
-    if (isForDocuments) this.#packages.add(packageFolder(real));
-    return isForDocuments;
+    const manifest = await this.#manifests.of(real);
+    const { leftOut, conditions } = manifest;
+    const hasForms = leftOut !== undefined || conditions.has("node") || conditions.has("browser");
+    const nodes =
+      namesPath(specifier) || !hasForms ? undefined : this.#otherFile(real, resolvedByNode(specifier, folder, kind));
+    const isTaken =
+      (await isForBrowsers(real, manifest)) || (nodes !== undefined && (await isLesser(real, nodes, manifest)));
+    if (isTaken) this.take(real);
+    else this.#others.set(packageFolder(real), real);
+    if (nodes !== undefined && conditions.has("browser")) this.#browsers.add(real);
+    return isTaken;
+  }
+
+  /** Node's file of a package, if it is another one of that package. */
+  #otherFile(real: string, nodes: string | undefined): string | undefined {
+    const isOther = nodes !== undefined && nodes !== real && packageFolder(nodes) === packageFolder(real);
+    return isOther && packageFolder(real) !== "" ? nodes : undefined;
+  }
+
+  /** Takes the package of a module in this form where that needs a document, and came with the form for browsers. */
+  seen(file: string, text: string): void {
+    const other = this.#others.get(packageFolder(file));
+    if (other === undefined || !this.#browsers.has(other) || !needsDocument(text)) return;
+    if (this.take(file)) this.#isMixed = true;
   }
 
   /** Target of an import by a package of this form; `undefined` for other packages. */
-  async ofPackage(specifier: string, folder: string, reach: Reach): Promise<OnResolveResult | undefined> {
-    return this.#packages.has(packageFolder(folder)) ? this.at(specifier, folder, reach) : undefined;
+  async ofPackage(specifier: string, folder: string, kind: string, reach: Reach): Promise<OnResolveResult | undefined> {
+    return this.#packages.has(packageFolder(folder)) ? this.at(specifier, folder, kind, reach) : undefined;
   }
 
   /** Resolves a package that may have no form but Node's. One that nobody installed fails when it is evaluated. */
@@ -66,16 +123,17 @@ export class NodeForms {
     { importer, kind }: OnResolveArgs,
     reach: Reach,
   ): Promise<OnResolveResult | null> {
-    const module = namesPath(specifier) ? undefined : await this.at(specifier, folder, reach);
+    const module = namesPath(specifier) ? undefined : await this.at(specifier, folder, kind, reach);
     if (module !== undefined) return module;
     const isLate = kind === "require-call" || kind === "dynamic-import";
     return isLate && isPackages(shownName(importer)) ? missingModule(specifier) : null;
   }
 
-  async at(specifier: string, folder: string, reach: Reach): Promise<OnResolveResult | undefined> {
-    const file = resolvedByNode(specifier, folder);
+  async at(specifier: string, folder: string, kind: string, reach: Reach): Promise<OnResolveResult | undefined> {
+    const file = resolvedByNode(specifier, folder, kind);
     const real = file === undefined ? undefined : await realpath(file).catch(() => undefined);
-    if (real === undefined || !this.#mayReach(real, reach) || loaderOf(real) === undefined) return undefined;
-    return this.#moduleAt(real);
+    if (real === undefined || !this.#files.mayReach(real, reach) || loaderOf(real) === undefined) return undefined;
+    if (this.#packages.has(packageFolder(folder))) this.take(real);
+    return this.#files.moduleAt(real);
   }
 }

@@ -7,19 +7,20 @@ import { temporaryFolder } from "../temporary.ts";
 
 /** What packages of npm do that a bundler has to know of. */
 
-async function bundled(files: Record<string, string>): Promise<Bundle> {
+async function bundled(files: Record<string, string>, name = "tool.js"): Promise<Bundle> {
   const tool = `import p from "p"; export default () => p();`;
   const folder = await temporaryFolder({ "tool.js": tool, ...files });
-  return bundleModule({ kind: "file", name: "add", path: join(folder, "tool.js") });
+  return bundleModule({ kind: "file", name: "add", path: join(folder, name) });
 }
 
 /** The answer of the tool; `__node` has nothing but a `require` that finds no module. */
-async function answerOf(files: Record<string, string>): Promise<unknown> {
-  const { text } = await bundled(files);
-  const require = (name: string): never => {
+async function answerOf(files: Record<string, string>, name?: string): Promise<unknown> {
+  const { text } = await bundled(files, name);
+  const find = (name: string): never => {
     throw new Error(`no ${name}`);
   };
-  const node = { require: () => ({ createRequire: () => require }) };
+  const require = (name: string): unknown => (name === "module" ? { createRequire: () => find } : find(name));
+  const node = { require };
   // oxlint-disable-next-line no-implied-eval, no-new-func
   const evaluate = new Function("__node", `"use strict"; ${text}\nreturn ${SCRIPT_EXPORTS};`) as (node: unknown) => {
     default: () => unknown;
@@ -46,6 +47,28 @@ test("a comment for another bundler in a computed import is no name", async () =
   expect(await answerOf({ "node_modules/p/index.js": main })).toBe("function");
 });
 
+test.each(["tool.js", "tool.ts"])(
+  "a default import in %s of a module package is all of a CommonJS module",
+  async (name) => {
+    const files = {
+      "package.json": `{ "type": "module" }`,
+      [name]: `import p from "p"; export default () => p.one;`,
+      "node_modules/p/package.json": "{}",
+      "node_modules/p/index.js": "Object.defineProperty(exports, '__esModule', { value: true }); exports.one = 1;",
+    };
+    expect(await answerOf(files, name)).toBe(1);
+  },
+);
+
+test.each([
+  ["a string", `const text = ["import(", one, "require("]; return text.length === 3 && "none";`],
+  ["a comment", `switch (one) { case 0:\n// It is require("" or import("" + one).\ncase 1: return "none"; }`],
+])("what looks like a call in %s is left alone", async (_where, body) => {
+  const main = `const one = require("./one"); module.exports = () => { ${body} };`;
+  const files = { "node_modules/p/index.js": main, "node_modules/p/one.js": "module.exports = 1;" };
+  expect(await answerOf(files)).toBe("none");
+});
+
 test("a package whose form for browsers lacks what is imported is taken in Node's", async () => {
   const files = {
     "tool.js": `import { whole } from "p"; export default () => whole;`,
@@ -54,6 +77,110 @@ test("a package whose form for browsers lacks what is imported is taken in Node'
     "node_modules/p/main.js": "exports.whole = 2;",
   };
   expect(await answerOf(files)).toBe(2);
+});
+
+test("what a package in Node's form imports is taken in Node's form too, wherever it is imported", async () => {
+  const forms = `{ "type": "module", "exports": { "browser": "./browser.js", "default": "./node.js" } }`;
+  const files = {
+    "tool.js": `import { form } from "inner"; import { whole } from "p"; export default () => [form, whole()];`,
+    "node_modules/p/package.json": forms,
+    "node_modules/p/browser.js": "export const part = 1;",
+    "node_modules/p/node.js": `import { outer } from "outer"; export const whole = () => outer();`,
+    "node_modules/outer/package.json": forms,
+    "node_modules/outer/browser.js": `export const outer = () => "browser";`,
+    "node_modules/outer/node.js": `import { form } from "inner"; export const outer = () => form;`,
+    "node_modules/inner/package.json": forms,
+    "node_modules/inner/browser.js": `export const form = "browser";`,
+    "node_modules/inner/node.js": `export const form = "node";`,
+  };
+  expect(await answerOf(files)).toEqual(["node", "node"]);
+});
+
+test("Node's form of a package is the one for import where it is imported, and for require where it is required", async () => {
+  const files = {
+    "tool.js": `import { whole } from "p"; import required from "q"; export default () => [whole, required];`,
+    "node_modules/p/package.json": `{ "exports": { "node": { "import": "./node.mjs" }, "default": "./other.mjs" } }`,
+    "node_modules/p/other.mjs": "export const part = 1;",
+    "node_modules/p/node.mjs": "export const whole = 2;",
+    "node_modules/q/index.js": `module.exports = require("r");`,
+    "node_modules/r/package.json": `{ "exports": { "node": { "import": "./none.mjs", "require": "./node.cjs" } } }`,
+    "node_modules/r/node.cjs": "module.exports = 3;",
+  };
+  expect(await answerOf(files)).toEqual([2, 3]);
+});
+
+test("a package in Node's form uses Node's modules, whatever its form for browsers has in their place", async () => {
+  const files = {
+    "tool.js": `import { whole } from "p"; export default () => whole("md5");`,
+    "node_modules/p/package.json": `{ "main": "./main.mjs", "module": "./other.mjs", "browser": { "crypto": "./c.js" } }`,
+    "node_modules/p/other.mjs": "export const part = 1;",
+    "node_modules/p/main.mjs": `export { createHash as whole } from "crypto";`,
+    "node_modules/p/c.js": "",
+  };
+  expect((await bundled(files)).node).toEqual([{ name: "node:crypto.createHash" }]);
+});
+
+const TELLS_NODE = `{ "exports": { "node": "./node.cjs", "default": "./other.cjs" } }`;
+const NAMES_BROWSER = `{ "main": "./node.cjs", "browser": "./other.cjs" }`;
+const PLAIN = "exports.part = () => 1; module.exports = () => 'other';";
+
+test.each([
+  ["its exports tell Node from all else, and its form for Node uses Node's modules", TELLS_NODE, `require("zlib");`],
+  ["its form for browsers never names what Node's exports", NAMES_BROWSER, ""],
+])("a package is taken in Node's form where %s", async (_why, manifest, uses) => {
+  const files = {
+    "node_modules/p/package.json": manifest,
+    "node_modules/p/other.cjs": PLAIN,
+    "node_modules/p/node.cjs": `try { ${uses} } catch {} module.exports = () => 'node';\nmodule.exports.whole = 1;`,
+  };
+  expect(await answerOf(files)).toBe("node");
+});
+
+test.each([
+  ["its form for Node uses none of Node's modules", TELLS_NODE, ""],
+  ["its form for Node opens sockets", TELLS_NODE, `require("net");`],
+  ["its form for Node asks over HTTP", NAMES_BROWSER, `require("node:https");`],
+])("a package stays in its other form where %s", async (_why, manifest, uses) => {
+  const files = {
+    "node_modules/p/package.json": manifest,
+    "node_modules/p/other.cjs": PLAIN,
+    "node_modules/p/node.cjs": `try { ${uses} } catch {} module.exports = () => 'node';\nmodule.exports.whole = 1;`,
+  };
+  expect(await answerOf(files)).toBe("other");
+});
+
+test.each(["browser.mjs", "parse.mjs"])("a package is taken in Node's form where %s needs a document", async (name) => {
+  const files = {
+    "node_modules/p/package.json": `{ "exports": { "browser": "./browser.mjs", "default": "./node.mjs" } }`,
+    "node_modules/p/browser.mjs": `export { default } from "./parse.mjs";`,
+    [`node_modules/p/${name}`]: `export default () => new DOMParser();`,
+    "node_modules/p/node.mjs": `export default () => "node";`,
+  };
+  expect(await answerOf(files)).toBe("node");
+});
+
+test("a plain name in a package's own require is a module of the bundle", async () => {
+  const main = `import { createRequire } from "module"; const require$1 = createRequire("file:///p/index.mjs");
+    export default () => require$1("#one");`;
+  const files = {
+    "node_modules/p/package.json": `{ "exports": "./index.mjs", "imports": { "#one": "./one.cjs" } }`,
+    "node_modules/p/index.mjs": main,
+    "node_modules/p/one.cjs": "module.exports = 1;",
+  };
+  expect((await bundled(files)).sources).toContain("node_modules/p/one.cjs");
+});
+
+test("an export that no form of a package has is named, with its module", async () => {
+  const files = {
+    "tool.js": `import p from "p"; export default p;`,
+    "node_modules/p/package.json": `{ "exports": { "node": { "import": "./node.mjs" }, "default": "./other.mjs" } }`,
+    "node_modules/p/index.mjs": "",
+    "node_modules/p/other.mjs": "export const part = 1;",
+    "node_modules/p/node.mjs": "export const whole = 2;",
+  };
+  await expect(bundled(files)).rejects.toThrow(
+    `imports "default" at tool.js:1, which node_modules/p/node.mjs does not export; check its name`,
+  );
 });
 
 test.each([

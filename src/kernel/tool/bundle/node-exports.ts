@@ -1,0 +1,57 @@
+import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { namesPath, packageFolders, packageName } from "./specifier.ts";
+
+/**
+ * The file that Node.js would load; `undefined` if it would find none, or if no encoding has that name. A package may
+ * have another one for `import` than for `require`, or one of both only.
+ */
+export function resolvedByNode(specifier: string, folder: string, kind: string): string | undefined {
+  const isImport = kind === "import-statement" || kind === "dynamic-import";
+  return (isImport && !namesPath(specifier) ? imported(specifier, folder) : undefined) ?? required(specifier, folder);
+}
+
+function required(specifier: string, folder: string): string | undefined {
+  try {
+    return createRequire(path.join(folder, "index.js")).resolve(specifier);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Where the `exports` of an installed package lead an `import`: no function of Node.js says so for another module. */
+function imported(specifier: string, folder: string): string | undefined {
+  const name = packageName(specifier);
+  const root = packageFolders(folder)
+    .map((one) => path.join(one, name))
+    .find((one) => existsSync(path.join(one, "package.json")));
+  if (root === undefined) return undefined;
+  try {
+    const { exports } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8")) as { exports?: unknown };
+    const target = targetOf(exports, `.${specifier.slice(name.length)}`);
+    return target === undefined ? undefined : path.join(root, target);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The target of a part of a package; those with a pattern are left to `require`. */
+function targetOf(exports: unknown, part: string): string | undefined {
+  const isByPart =
+    typeof exports === "object" && exports !== null && Object.keys(exports).some((key) => key[0] === ".");
+  if (isByPart) return conditional((exports as Readonly<Record<string, unknown>>)[part]);
+  return part === "." ? conditional(exports) : undefined;
+}
+
+const CONDITIONS: ReadonlySet<string> = new Set(["node", "import", "module-sync", "default"]);
+
+function conditional(target: unknown): string | undefined {
+  if (typeof target === "string") return target;
+  if (typeof target !== "object" || target === null) return undefined;
+  for (const [condition, inner] of Object.entries(target)) {
+    const found = CONDITIONS.has(condition) ? conditional(inner) : undefined;
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
