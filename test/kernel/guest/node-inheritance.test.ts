@@ -52,6 +52,36 @@ describe("Classes that call the constructor they inherit from on their objects",
       return [old instanceof stream.Transform, await whole(old), fresh instanceof New, await whole(fresh)];`);
     expect(answer).toEqual([true, "abc", true, "def"]);
   });
+
+  test("may inherit from those of http, with what their constructors are given", async () => {
+    const answer = await answerOf(`
+      const http = __node.require("http");
+      const agent = new (inheriting(http.Agent))({ a: 1 });
+      const message = new (inheriting(http.IncomingMessage))({ remoteAddress: "::1" });
+      const request = new (inheriting(http.ClientRequest))({ host: "a.b", path: "/c", method: "PUT" });
+      request.setHeader("X-A", "1");
+      const server = new (inheriting(http.Server))();
+      let heard = 0;
+      for (const each of [agent, message, request, server]) each.on("a", () => heard++).emit("a");
+      const isOf = [agent instanceof http.Agent, message instanceof stream.Readable, request instanceof http.ClientRequest, server instanceof http.Server];
+      return [isOf, heard, agent.options, message.socket.remoteAddress, request.method, request.path, request.getHeader("x-a")];`);
+    expect(answer).toEqual([[true, true, true, true], 4, { a: 1 }, "::1", "PUT", "/c", "1"]);
+  });
+
+  test("may make a request of their own out of http's", async () => {
+    const answer = await answerOf(`
+      const { IncomingMessage } = __node.require("http");
+      class Request extends IncomingMessage {
+        constructor(body) {
+          super({ encrypted: true });
+          Object.assign(this, { url: "/a", method: "POST", headers: { a: "b" }, complete: true });
+          this._read = () => { this.push(body); this.push(null); };
+        }
+      }
+      const request = new Request("abc");
+      return [await whole(request), request.method, request.headers.a, request.connection.encrypted];`);
+    expect(answer).toEqual(["abc", "POST", "b", true]);
+  });
 });
 
 describe("Streams of zlib", () => {
