@@ -35,14 +35,11 @@ export function inspectScript(request: InspectRequest, isolates: Isolates, turns
   const hardened = attempt(request, true, isolates, turns);
   if (hardened.ok) return describe(hardened, request.script.isolation);
   const { isolation } = request.script;
-  if (!hardened.isLimit && (isolation === "context" || isolation === "instance")) {
-    const open = attempt(request, false, isolates, turns);
-    if (open.ok) {
-      const reason = isolation === "context" ? undefined : hardened.failure.message;
-      return describe(open, "context", reason);
-    }
-  }
-  const { code, message, type, stack } = hardened.failure;
+  const isOpened = !hardened.isLimit && (isolation === "context" || isolation === "instance");
+  const open = isOpened ? attempt(request, false, isolates, turns) : hardened;
+  if (open.ok) return describe(open, "context", isolation === "context" ? undefined : hardened.failure.message);
+  // What the frozen realm refused, the open one has allowed: its own reason is the one to mend.
+  const { code, message, type, stack } = open.failure;
   return { ok: false, error: toolError(code, message, stack === undefined ? undefined : { stack }, type) };
 }
 
