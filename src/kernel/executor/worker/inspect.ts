@@ -1,6 +1,7 @@
 import type { Failure } from "../../base/protocol/messages.ts";
 import { type Inspection, isPluggedName, type ToolScript } from "../../base/protocol/script.ts";
 import { toolError } from "../../base/errors.ts";
+import { explained, saysAbsent } from "../../guest/host.ts";
 import { configRedactorOf } from "../../base/redaction/config-redactor.ts";
 import type { Isolates } from "./isolates.ts";
 import { NOTHING_TOLD, type Outcome, readOutcome } from "./outcome.ts";
@@ -40,7 +41,7 @@ export function inspectScript(request: InspectRequest, isolates: Isolates, turns
   if (open.ok) return describe(open, "context", isolation === "context" ? undefined : hardened.failure.message);
   // What the frozen realm refused, the open one has allowed: its own reason is the one to mend.
   const { code, message, type, stack } = open.failure;
-  return { ok: false, error: toolError(code, message, stack === undefined ? undefined : { stack }, type) };
+  return { ok: false, error: toolError(code, explained(message), stack === undefined ? undefined : { stack }, type) };
 }
 
 function describe(
@@ -112,7 +113,11 @@ function attempt(request: InspectRequest, hardened: boolean, isolates: Isolates,
   }
 }
 
-/** A module that waits for its own promises is described once they are settled, in a second turn. */
+/**
+ * A module that waits for its own promises is described once they are settled, in a second turn. So is one that leaves
+ * a rejection behind which says that an isolate has not what it tried: undici compiles WebAssembly when it is loaded,
+ * and may never need it. Each call's log says so as well.
+ */
 function evaluate(
   { callNumber, cpuMs }: InspectRequest,
   budget: InspectBudget,
@@ -120,7 +125,8 @@ function evaluate(
   turns: Turns,
 ): TurnEnd {
   const end = turns.enter(callNumber, budget, cpuMs, (timeoutMs) => realm.inspect(callNumber, Date.now(), timeoutMs));
-  if (end.kind !== "done" || end.value !== "") return end;
+  const isRefused = end.kind === "uncaught" && saysAbsent(end.message);
+  if (!isRefused && (end.kind !== "done" || end.value !== "")) return end;
   const later = turns.enter(callNumber, budget, cpuMs, (timeoutMs) => realm.recover(timeoutMs));
   return later.kind === "done" && later.value === "" ? { kind: "done", value: WAITS } : later;
 }

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
 import type { Loader, OnLoadResult, OnResolveResult } from "esbuild";
-import { NODE_NAME } from "../../guest/host.ts";
+import { ABSENT_GLOBALS, NODE_NAME } from "../../guest/host.ts";
 import { withoutSearches } from "./computed-names.ts";
 import type { Manifest } from "./manifest.ts";
 import { nativeReason } from "./native.ts";
@@ -67,12 +67,12 @@ export async function isForBrowsers(file: string, { leftOut }: Manifest): Promis
   return SAYS_SO.test(text) || (DOM.test(text) && !ASKS.test(text));
 }
 
-/** Globals of Node without a stand-in. A file that asks for none of them is left alone. */
-const ABSENT = ["SharedArrayBuffer", "BroadcastChannel", "WebAssembly", "FinalizationRegistry", "WeakRef"];
-
-/** A package's file that takes globals for granted which an isolate has not: they exist there, and refuse to be made. */
+/**
+ * A package's file that takes globals for granted which an isolate has not: they exist there, and refuse to be made. A
+ * file that asks for none of them is left alone.
+ */
 function withAbsentGlobals(contents: string): string {
-  const taken = ABSENT.filter((name) => contents.includes(name) && isTakenForGranted(name, contents));
+  const taken = ABSENT_GLOBALS.filter((name) => contents.includes(name) && isTakenForGranted(name, contents));
   return taken.map((name) => `const ${name} = ${NODE_NAME}.absent("${name}");`).join("") + contents;
 }
 

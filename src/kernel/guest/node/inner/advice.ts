@@ -22,6 +22,34 @@ const ADVICE: ReadonlyMap<string, string> = new Map([
   ["crypto", "use another algorithm, or a custom capability of the host"],
 ]);
 
+/** Globals of Node without a stand-in in the realm itself. */
+export const ABSENT_GLOBALS = [
+  "SharedArrayBuffer",
+  "BroadcastChannel",
+  "WebAssembly",
+  "FinalizationRegistry",
+  "WeakRef",
+];
+
+const REFUSED = " does not exist inside an isolate: ";
+const UNDEFINED = new RegExp(String.raw`\b(${ABSENT_GLOBALS.join("|")}) is not defined$`);
+
+/** What the error says that refuses a member of a module. */
+export function refusalOf(module: string, member: string): string {
+  return `${module}.${member}${REFUSED}${adviceOn(module, member)}`;
+}
+
+/** The message of an error, in the words of a refusal where V8 says of such a global that it is not there. */
+export function explained(message: string): string {
+  return message.replace(UNDEFINED, (_, name: string) => `${name}${REFUSED}${adviceOn(name, "")}`);
+}
+
+/** Whether an error says that code wants what an isolate cannot have. Code may say so too, and catch its error as well. */
+export function saysAbsent(message: string): boolean {
+  const [name = ""] = message.split(REFUSED, 1);
+  return name !== message && /^[\w./]+$/.test(name);
+}
+
 /** A sentence's end: what there is instead of a member of a module. */
 export function adviceOn(module: string, member: string): string {
   const [root = module] = module.split("/");
