@@ -32,7 +32,7 @@ export function isPackages(shown: string): boolean {
 
 /** A package's module as an isolate can run it. `file` is its path. */
 export async function runnable(contents: string, loader: Loader, file: string): Promise<string> {
-  return withAbsentGlobals(asInWorkers(await withoutSearches(contents, loader, file)));
+  return withAbsentGlobals(withListedGlobals(asInWorkers(await withoutSearches(contents, loader, file))));
 }
 
 /** The question of axios whether it is in a worker, where the web's names are and a document is not. */
@@ -74,6 +74,15 @@ export async function isForBrowsers(file: string, { leftOut }: Manifest): Promis
 function withAbsentGlobals(contents: string): string {
   const taken = ABSENT_GLOBALS.filter((name) => contents.includes(name) && isTakenForGranted(name, contents));
   return taken.map((name) => `const ${name} = ${NODE_NAME}.absent("${name}");`).join("") + contents;
+}
+
+const LISTS_ALL = /(["'])Atomics\1[^]*(["'])FinalizationRegistry\2/;
+const READ_BY_NAME = /\bglobalThis\[(\w+)\](?!\s*=[^=])/g;
+
+/** The same of copies of Node's primordials, as @discordjs/rest has one: they read all globals by names in a list. */
+function withListedGlobals(contents: string): string {
+  if (!LISTS_ALL.test(contents)) return contents;
+  return contents.replaceAll(READ_BY_NAME, `(globalThis[$1] ?? ${NODE_NAME}.absent($1))`);
 }
 
 function isTakenForGranted(name: string, contents: string): boolean {

@@ -19,7 +19,7 @@ async function answerOf(files: Record<string, string>): Promise<unknown> {
   const require = (name: string): never => {
     throw new Error(`no ${name}`);
   };
-  const node = { require: () => ({ createRequire: () => require }) };
+  const node = { require: () => ({ createRequire: () => require }), absent: (name: string) => ({ absent: name }) };
   // oxlint-disable-next-line no-implied-eval, no-new-func
   const evaluate = new Function("__node", `"use strict"; ${text}\nreturn ${SCRIPT_EXPORTS};`) as (node: unknown) => {
     default: () => unknown;
@@ -44,6 +44,18 @@ test("a comment for another bundler in a computed import is no name", async () =
   const main =
     "const late = (name) => import(/* webpackIgnore: true */ /* @vite-ignore */ name); module.exports = () => typeof late;";
   expect(await answerOf({ "node_modules/p/index.js": main })).toBe("function");
+});
+
+test("a copy of Node's primordials finds the globals that an isolate lacks, and the others as they are", async () => {
+  const main = `const found = {};
+    ["Atomics", "FinalizationRegistry", "Math", "Absent"].forEach((name) => { found[name] = globalThis[name]; });
+    module.exports = () => [found.Absent, found.Math === Math];`;
+  expect(await answerOf({ "node_modules/p/index.js": main })).toEqual([{ absent: "Absent" }, true]);
+});
+
+test("a global that a package reads by a name of its own is left alone", async () => {
+  const main = "module.exports = () => ['Atomics', 'Absent'].map((name) => typeof globalThis[name]);";
+  expect(await answerOf({ "node_modules/p/index.js": main })).toEqual(["object", "undefined"]);
 });
 
 test("a package whose form for browsers lacks what is imported is taken in Node's", async () => {
