@@ -8,6 +8,8 @@ import { isInLibrary } from "./node-names.ts";
 import type { Reach } from "./project.ts";
 import { namesPath, packageFolder } from "./specifier.ts";
 
+const SOCKETS: ReadonlySet<string> = new Set(["net", "tls", "node:net", "node:tls"]);
+
 /** Packages that an isolate runs in their form for Node, because they have no other, or one that needs a document. */
 export class NodeForms {
   readonly #manifests: Manifests;
@@ -30,8 +32,8 @@ export class NodeForms {
   async isReplaced(specifier: string, importer: string | undefined): Promise<boolean> {
     if (importer === undefined) return false;
     const replaced = (await this.#manifests.of(importer)).replaced.get(specifier);
-    // Nothing in its place would be less than the library has.
-    return typeof replaced === "string" || (replaced === false && !isInLibrary(specifier));
+    // Nothing in its place would be less than the library has, and less than what a refused socket says.
+    return typeof replaced === "string" || (replaced === false && !isInLibrary(specifier) && !SOCKETS.has(specifier));
   }
 
   /** Takes the package of a file in this form from now on. Whether it was not before. */
