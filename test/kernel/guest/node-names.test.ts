@@ -26,6 +26,7 @@ const ROOTS = `() => {
   make("cipher", () => c.createCipheriv("aes-128-gcm", new Uint8Array(16), new Uint8Array(12)));
   make("ecdh", () => c.createECDH("secp256k1"));
   make("gzip", () => zlib.createGzip());
+  make("lines", () => __node.require("readline").createInterface(Readable.from(["a"])));
   make("agent", () => new (__node.require("http").Agent)());
   make("message", () => new (__node.require("http").IncomingMessage)());
   make("server", () => new (__node.require("http").Server)());

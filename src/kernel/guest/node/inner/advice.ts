@@ -11,7 +11,10 @@ const ADVICE: ReadonlyMap<string, string> = new Map([
   ["module", "a tool is bundled with all its modules; import them by name"],
   ["net", 'use fetch, with a grant of the capability "fetch", or a custom capability of the host'],
   ["repl", "a tool has no terminal; take what it needs as arguments"],
-  ["readline", "a tool has no terminal; take what it needs as arguments"],
+  [
+    "readline",
+    "a tool has no terminal; take what it needs as arguments, or give createInterface a stream as its input",
+  ],
   ["sqlite", 'use context.host.kv, with a grant of the capability "kv", or a custom capability of the host'],
   ["tls", 'use fetch, with a grant of the capability "fetch"'],
   ["vm", "the isolate is the sandbox already; use new Function for code that the tool makes"],
