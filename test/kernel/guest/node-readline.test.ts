@@ -56,6 +56,13 @@ test("What goes wrong with the input goes wrong with its lines", async () => {
   expect(await answerOf(body)).toBe("broken");
 });
 
+test("The body of an answer is read by its lines as well", async () => {
+  const body = `const lines = [], body = Readable.fromWeb(new Response("a\\nb").body);
+    for await (const line of readline.createInterface({ input: body })) lines.push(line);
+    return lines;`;
+  expect(await answerOf(body)).toEqual(["a", "b"]);
+});
+
 test("A terminal does not exist, nor its answers, which is told with what there is instead", async () => {
   const body = `const told = (act) => { try { act(); } catch (error) { return error.message; } };
     return [told(() => readline.createInterface({})), told(() => readline.createInterface({ input }).question("a", () => {}))];`;

@@ -17,6 +17,11 @@ for (const [name, value] of Object.entries({
   }
 }
 
+// The package reaches for streams of the web in Node's own way, which a realm has not.
+const readable = classes["Readable"] as NodeModule & { from(chunks: object, options: object): object };
+readable["fromWeb"] = (stream: object, options: object = {}): object =>
+  readable.from(stream, { objectMode: false, ...options });
+
 // The package keeps the default for the whole realm, and so for later calls.
 classes["setDefaultHighWaterMark"] = function setDefaultHighWaterMark(): never {
   throw library.refusal("stream", "setDefaultHighWaterMark");
