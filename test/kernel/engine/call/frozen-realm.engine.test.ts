@@ -7,7 +7,7 @@ async function resultOf(body: string, isolation?: Isolation) {
   await using engine = await createEngine({ executor: "threads", workers: 1 });
   const own = isolation === undefined ? {} : { isolation };
   await engine.register({ name: "tried", description: "A tool.", source: `export default () => { ${body} };`, ...own });
-  return engine.execute({ name: "tried", arguments: {} });
+  return await engine.execute({ name: "tried", arguments: {} });
 }
 
 const NEEDS_ITS_OWN = [
