@@ -140,8 +140,9 @@ const TALE: readonly Hazard[] = [
   },
 ];
 
-const LOOK = `if (input.look) return [({}).polluted, [].polluted, (() => {}).polluted, Promise.resolve().polluted, 'x'.polluted, context.polluted, globalThis.polluted,
-  typeof leaked, typeof JSON.parse, typeof Math.max, typeof [].map, Object.getPrototypeOf(Array.prototype) === Object.prototype, JSON.stringify({ a: [1] }), RegExp.$1].map(String);`;
+const LOOK = `let matched; try { matched = RegExp.$1; } catch {}
+if (input.look) return [({}).polluted, [].polluted, (() => {}).polluted, Promise.resolve().polluted, 'x'.polluted, context.polluted, globalThis.polluted,
+  typeof leaked, typeof JSON.parse, typeof Math.max, typeof [].map, Object.getPrototypeOf(Array.prototype) === Object.prototype, JSON.stringify({ a: [1] }), matched].map(String);`;
 const SEEN = [
   ...Array.from({ length: 7 }, () => "undefined"),
   "undefined",
@@ -227,7 +228,8 @@ const REMEMBERING: readonly Hazard[] = [
   {
     name: "what regular expressions, template objects and caches remember",
     module: "let count = 0; const tag = (strings) => strings;",
-    body: `if (input.look) return [++count, tag\`a\`.kept, RegExp.lastMatch, (/(x)/g).lastIndex, Symbol.for('kept').description, new Intl.NumberFormat('en').kept].map(String);
+    body: `let matched; try { matched = RegExp.lastMatch; } catch {}
+      if (input.look) return [++count, tag\`a\`.kept, matched, (/(x)/g).lastIndex, Symbol.for('kept').description, new Intl.NumberFormat('en').kept].map(String);
       count = 5; /(secret)/.exec('secret'); try { tag\`a\`.kept = 1; } catch {}
       try { Object.getPrototypeOf(new Intl.NumberFormat('en')).kept = 1; } catch {}
       return 'done';`,

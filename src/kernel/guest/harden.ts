@@ -26,6 +26,13 @@ const REMOVED = [
 const REGEXP_STATICS =
   "input lastMatch lastParen leftContext rightContext $_ $& $+ $` $' $1 $2 $3 $4 $5 $6 $7 $8 $9".split(" ");
 
+/** Who reads a static is told: `undefined` would fail somewhere else. Who only asks for its name reads nothing. */
+function refuseStatic(): never {
+  throw new Error(
+    "RegExp.$1, RegExp.lastMatch and the like do not exist inside an isolate: use what match() or exec() returns",
+  );
+}
+
 const { transfer } = ArrayBuffer.prototype;
 
 /** Detaches a buffer, whose bytes are gone. */
@@ -41,7 +48,11 @@ export function transferBuffer(buffer: ArrayBuffer): ArrayBuffer {
 export function removeEscapes(realm: typeof globalThis): void {
   for (const name of REMOVED) deleteProperty(realm, name);
   const { RegExp } = realm;
-  for (const name of REGEXP_STATICS) deleteProperty(RegExp, name);
+  for (const name of REGEXP_STATICS) {
+    // V8's own would keep its setter.
+    deleteProperty(RegExp, name);
+    defineProperty(RegExp, name, { get: refuseStatic, configurable: true });
+  }
   deleteProperty(RegExp.prototype, "compile");
   removeResizableBuffers(realm);
 }

@@ -144,7 +144,12 @@ export class Realm implements Guest {
     return this.#lastAnswer;
   }
 
+  /** What describes the module; the worker reads it with `recover` where it is late, or a rejection came between. */
   inspect(run: number, nowMs: number): string {
+    return (this.#lastAnswer = this.#inspect(run, nowMs));
+  }
+
+  #inspect(run: number, nowMs: number): string {
     this.#world.turn.nowMs = nowMs;
     const call = new GuestCall(this.#world, run, "", 0);
     this.#world.turn.call = call;
@@ -171,9 +176,8 @@ export class Realm implements Guest {
     }
   }
 
-  /** Stores the description of a module whose promises settle later; the worker reads it with `recover`. */
+  /** Stores the description of a module whose promises settle later. */
   #describeLater(call: GuestCall, described: PromiseLike<unknown>, found: (value: unknown) => string): void {
-    this.#lastAnswer = "";
     const conclude = (answer: () => string): void => {
       if (call.settled) return;
       try {

@@ -82,7 +82,8 @@ export const SCENES: readonly Scene[] = [
       const source = `export default ({ leave }) => {
         const symbol = Symbol.for('registry');
         if (leave) { for (const o of [symbol, Object, globalThis, Intl, Error]) { try { o.left = 1; } catch {} } /(secret)/.exec('a secret'); (0, eval)('var left = 1'); }
-        return [typeof globalThis.left, typeof Object.left, typeof left, String(RegExp.$1), typeof Error.left];
+        let matched; try { matched = RegExp.$1; } catch {}
+        return [typeof globalThis.left, typeof Object.left, typeof left, String(matched), typeof Error.left];
       };`;
       const tool = await stage.put(source, { isolation: "shared" });
       await ask(stage, tool, "a", { leave: true });

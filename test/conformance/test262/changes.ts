@@ -30,7 +30,12 @@ export const REMOVALS: readonly Change[] = [
     reason: "the statics of `RegExp` are missing, which keep the last match, and `compile` of its prototype",
     text: `delete RegExp.prototype.compile;
       for (const name of Object.getOwnPropertyNames(RegExp)) {
-        if (/^(?:input|last|left|right|\\$)/.test(name)) delete RegExp[name];
+        if (!/^(?:input|last|left|right|\\$)/.test(name)) continue;
+        const get = () => {
+          throw new Error("RegExp.$1, RegExp.lastMatch and the like do not exist inside an isolate: use what match() or exec() returns");
+        };
+        delete RegExp[name];
+        Object.defineProperty(RegExp, name, { get, configurable: true });
       }`,
   },
 ];

@@ -26,6 +26,11 @@ const ROOTS = `() => {
   make("cipher", () => c.createCipheriv("aes-128-gcm", new Uint8Array(16), new Uint8Array(12)));
   make("ecdh", () => c.createECDH("secp256k1"));
   make("gzip", () => zlib.createGzip());
+  make("lines", () => __node.require("readline").createInterface(Readable.from(["a"])));
+  make("agent", () => new (__node.require("http").Agent)());
+  make("message", () => new (__node.require("http").IncomingMessage)());
+  make("server", () => new (__node.require("http").Server)());
+  make("binding", () => zlib.createInflate()._handle);
   make("timeout", () => timers.setTimeout(() => {}, 1));
   make("immediate", () => __node.setImmediate(() => {}));
   make("store", () => new hooks.AsyncLocalStorage());

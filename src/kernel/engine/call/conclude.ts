@@ -22,6 +22,7 @@ import { readOrphan } from "../../executor/orphan-result.ts";
 import type { Outcome } from "../../tool/contracts/contract.ts";
 import { fingerprintOf, type RegisteredTool } from "../../tool/registered-tool.ts";
 import type { EngineCall } from "./engine-call.ts";
+import { helpInFrozenRealm } from "./frozen-realm.ts";
 
 /** State of an ended call, besides the executor's reply. */
 export interface EndedCall {
@@ -123,9 +124,11 @@ function describeFailure(failure: Failure, call: EndedCall, executor: Refusals):
   const refusal = refusalOf(lastRefusal, message);
   const mapped = stack === undefined ? {} : { stack: call.tool.mapStack(stack) };
   if (violations !== undefined) return toolError(code, message, { violations });
-  const details = refusal === null && stack === undefined ? undefined : { ...refusal, ...mapped };
+  const help = code === "tool_error" ? helpInFrozenRealm(failure, call.tool) : null;
+  const { remedies = refusal === null ? undefined : lastRefusal?.remedies, ...words } = help ?? {};
+  const details =
+    refusal === null && stack === undefined && help === null ? undefined : { ...refusal, ...words, ...mapped };
   const error = toolError(code, message, details, code === "tool_error" ? type : undefined);
-  const remedies = refusal === null ? undefined : lastRefusal?.remedies;
   return remedies === undefined ? error : { ...error, remedies };
 }
 

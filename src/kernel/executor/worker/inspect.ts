@@ -1,6 +1,7 @@
 import type { Failure } from "../../base/protocol/messages.ts";
 import { type Inspection, isPluggedName, type ToolScript } from "../../base/protocol/script.ts";
 import { toolError } from "../../base/errors.ts";
+import { explained, saysAbsent } from "../../guest/host.ts";
 import { configRedactorOf } from "../../base/redaction/config-redactor.ts";
 import type { Isolates } from "./isolates.ts";
 import { NOTHING_TOLD, type Outcome, readOutcome } from "./outcome.ts";
@@ -35,15 +36,12 @@ export function inspectScript(request: InspectRequest, isolates: Isolates, turns
   const hardened = attempt(request, true, isolates, turns);
   if (hardened.ok) return describe(hardened, request.script.isolation);
   const { isolation } = request.script;
-  if (!hardened.isLimit && (isolation === "context" || isolation === "instance")) {
-    const open = attempt(request, false, isolates, turns);
-    if (open.ok) {
-      const reason = isolation === "context" ? undefined : hardened.failure.message;
-      return describe(open, "context", reason);
-    }
-  }
-  const { code, message, type, stack } = hardened.failure;
-  return { ok: false, error: toolError(code, message, stack === undefined ? undefined : { stack }, type) };
+  const isOpened = !hardened.isLimit && (isolation === "context" || isolation === "instance");
+  const open = isOpened ? attempt(request, false, isolates, turns) : hardened;
+  if (open.ok) return describe(open, "context", isolation === "context" ? undefined : hardened.failure.message);
+  // What the frozen realm refused, the open one has allowed: its own reason is the one to mend.
+  const { code, message, type, stack } = open.failure;
+  return { ok: false, error: toolError(code, explained(message), stack === undefined ? undefined : { stack }, type) };
 }
 
 function describe(
@@ -115,7 +113,11 @@ function attempt(request: InspectRequest, hardened: boolean, isolates: Isolates,
   }
 }
 
-/** A module that waits for its own promises is described once they are settled, in a second turn. */
+/**
+ * A module that waits for its own promises is described once they are settled, in a second turn. So is one that leaves
+ * a rejection behind which says that an isolate has not what it tried: undici compiles WebAssembly when it is loaded,
+ * and may never need it. Each call's log says so as well.
+ */
 function evaluate(
   { callNumber, cpuMs }: InspectRequest,
   budget: InspectBudget,
@@ -123,7 +125,8 @@ function evaluate(
   turns: Turns,
 ): TurnEnd {
   const end = turns.enter(callNumber, budget, cpuMs, (timeoutMs) => realm.inspect(callNumber, Date.now(), timeoutMs));
-  if (end.kind !== "done" || end.value !== "") return end;
+  const isRefused = end.kind === "uncaught" && saysAbsent(end.message);
+  if (!isRefused && (end.kind !== "done" || end.value !== "")) return end;
   const later = turns.enter(callNumber, budget, cpuMs, (timeoutMs) => realm.recover(timeoutMs));
   return later.kind === "done" && later.value === "" ? { kind: "done", value: WAITS } : later;
 }

@@ -1,3 +1,4 @@
+import { explained } from "../../guest/host.ts";
 import { CELL, type TurnSlot } from "../../base/protocol/turn-record.ts";
 import type { LineMemory } from "./line-memory.ts";
 import { ProcessorClock } from "./processor-clock.ts";
@@ -142,6 +143,7 @@ export class Turns {
     if (isolate.dead && isolate.isShed) return { kind: "shed" };
     if (isolate.dead) return { kind: this.#terminator.hasEnded(isolate.number) ? "lost" : "memory" };
     const message = error instanceof Error ? error.message : String(error);
-    return isOver && message === TIMED_OUT ? { kind: "cpu" } : { kind: "uncaught", message: message.slice(0, 1_000) };
+    if (isOver && message === TIMED_OUT) return { kind: "cpu" };
+    return { kind: "uncaught", message: explained(message.slice(0, 1_000)) };
   }
 }

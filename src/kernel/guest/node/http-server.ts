@@ -1,4 +1,5 @@
 import { EventEmitter } from "./events.ts";
+import { callable, rootOf } from "./inner/callable.ts";
 import { library, type NodeModule, soon } from "./inner/library.ts";
 import { shared as streams } from "./stream.ts";
 import { STATUS_CODES } from "./tables.ts";
@@ -95,7 +96,7 @@ Object.assign(ServerResponse.prototype as object, {
 });
 
 /** A server that is never reached. */
-class Server {
+class Server extends (rootOf(EventEmitter) as unknown as new () => object) {
   readonly listening = false;
   timeout = 0;
   keepAliveTimeout = 5_000;
@@ -104,6 +105,7 @@ class Server {
   maxHeadersCount = null;
 
   constructor(...args: readonly unknown[]) {
+    super();
     const server = this as unknown as { on(event: string, listener: unknown): void };
     const listener = args.find((one) => typeof one === "function");
     if (listener !== undefined) server.on("request", listener);
@@ -138,11 +140,10 @@ class Server {
     return this;
   }
 }
-Object.setPrototypeOf(Server.prototype, EventEmitter.prototype as object);
 
 export const shared: NodeModule = {
   OutgoingMessage,
   ServerResponse,
-  Server,
+  Server: callable(Server),
   createServer: (...args: readonly unknown[]) => new Server(...args),
 };

@@ -3,6 +3,7 @@ import { bufferOver } from "./buffer.ts";
 import { dataOf } from "./crypto.ts";
 import { EventEmitter } from "./events.ts";
 import { join } from "./inner/asn1.ts";
+import { callable, rootOf } from "./inner/callable.ts";
 import { invalidArgType, nodeError } from "./inner/errors.ts";
 import { networkError } from "./inner/network-errors.ts";
 import { kept, type NodeModule, soon } from "./inner/library.ts";
@@ -37,6 +38,7 @@ interface Stream {
 }
 type StreamClass = new (options?: object) => Stream;
 const { Readable, Writable } = streams as unknown as { Readable: StreamClass; Writable: StreamClass };
+const Emitter = rootOf(EventEmitter) as unknown as new () => object;
 
 interface Response {
   readonly status: number;
@@ -49,7 +51,7 @@ interface Response {
 }
 
 /** What keeps connections open in Node: here it has nothing to keep. */
-class Agent {
+class Agent extends Emitter {
   readonly options: object;
   maxSockets: number = Number.POSITIVE_INFINITY;
   maxFreeSockets = 256;
@@ -61,6 +63,7 @@ class Agent {
   readonly protocol: string;
 
   constructor(options: object = {}) {
+    super();
     this.options = options;
     this.protocol = "http:";
   }
@@ -71,25 +74,32 @@ class Agent {
     return "localhost:";
   }
 }
-Object.setPrototypeOf(Agent.prototype, EventEmitter.prototype as object);
 
-/** An answer as it arrives. */
-class IncomingMessage extends Readable {
-  readonly httpVersion = "1.1";
-  readonly httpVersionMajor = 1;
-  readonly httpVersionMinor = 1;
-  readonly statusCode: number;
-  readonly statusMessage: string;
+/** An answer as it arrives. Without a response, its maker gives it what it has. */
+class IncomingMessage extends rootOf(Readable) {
+  httpVersion: string | null = null;
+  httpVersionMajor: number | null = null;
+  httpVersionMinor: number | null = null;
+  statusCode: number | null = null;
+  statusMessage: string | null = null;
   readonly headers: { [name: string]: string | string[] } = {};
   readonly rawHeaders: string[] = [];
   readonly trailers = {};
-  readonly url: string;
-  readonly socket = fakeSocket();
+  url = "";
+  method = null;
+  socket: object;
   complete = false;
-  readonly #reader;
+  /** `undefined` where it is no response, `null` where the response has no body. */
+  #reader: ReturnType<NonNullable<Response["body"]>["getReader"]> | null | undefined;
 
-  constructor(response: Response) {
+  constructor(socket: object = fakeSocket(), response?: Response) {
     super();
+    this.socket = socket;
+    if (response !== undefined) this.#take(response);
+  }
+
+  #take(response: Response): void {
+    [this.httpVersion, this.httpVersionMajor, this.httpVersionMinor] = ["1.1", 1, 1];
     this.statusCode = response.status;
     this.statusMessage = response.statusText || (STATUS_CODES[response.status] ?? "");
     this.url = response.url;
@@ -110,12 +120,17 @@ class IncomingMessage extends Readable {
     return this.socket;
   }
 
+  set connection(socket: object) {
+    this.socket = socket;
+  }
+
   get headersDistinct(): object {
     return Object.fromEntries(Object.entries(this.headers).map(([name, value]) => [name, [value].flat()]));
   }
 
   _read(): void {
     const reader = this.#reader;
+    if (reader === undefined) return;
     if (reader === null) {
       this.#end();
       return;
@@ -161,7 +176,7 @@ function fakeSocket(): object {
 }
 
 /** A request that is sent when it ends: `fetch` takes its body whole. */
-class ClientRequest extends Writable {
+class ClientRequest extends rootOf(Writable) {
   readonly method: string;
   readonly path: string;
   readonly host: string;
@@ -179,9 +194,11 @@ class ClientRequest extends Writable {
   readonly #abort = new AbortController();
   #timer: unknown;
 
-  constructor(url: string, options: Options) {
+  constructor(...args: RequestArgs) {
     // Its end is not that of the answer.
     super({ autoDestroy: false });
+    const { url, options, listener } = argumentsOf("http:", args);
+    if (listener !== undefined) this.once("response", listener);
     this.#url = url;
     this.method = (options.method ?? "GET").toUpperCase();
     const { pathname, hostname, protocol } = new URL(url);
@@ -277,7 +294,7 @@ class ClientRequest extends Writable {
     });
     clearTimeout(this.#timer);
     if (this.destroyed) return;
-    const message = new IncomingMessage(response);
+    const message = new IncomingMessage(fakeSocket(), response);
     this.res = message;
     message.once("close", () => this.destroy());
     if (!this.emit("response", message)) message.destroy();
@@ -304,16 +321,13 @@ const NOT_SENT: ReadonlySet<string> = new Set([
 
 type RequestArgs = readonly unknown[];
 
-function requestOf(scheme: "http:" | "https:", args: RequestArgs): ClientRequest {
+function argumentsOf(scheme: "http:" | "https:", args: RequestArgs) {
   const rest = [...args];
   const listener = typeof rest.at(-1) === "function" ? rest.pop() : undefined;
   const [first, second] = rest;
   const isUrl = typeof first === "string" || first instanceof URL;
   const options = ((isUrl ? second : first) ?? {}) as Options;
-  const url = isUrl ? String(first) : urlOf(scheme, options);
-  const request = new ClientRequest(url, options);
-  if (listener !== undefined) request.once("response", listener);
-  return request;
+  return { url: isUrl ? String(first) : urlOf(scheme, options), options, listener };
 }
 
 function urlOf(scheme: string, options: Options): string {
@@ -323,8 +337,17 @@ function urlOf(scheme: string, options: Options): string {
   return `${protocol}//${name}${isNumbered ? `:${port}` : ""}${path ?? `${pathname ?? "/"}${search}`}`;
 }
 
+const classes = {
+  Agent: callable(Agent),
+  ClientRequest: callable(ClientRequest),
+  IncomingMessage: callable(IncomingMessage),
+};
+
 function moduleOf(scheme: "http:" | "https:"): NodeModule {
-  const request = (...args: RequestArgs): ClientRequest => requestOf(scheme, args);
+  const request = (...args: RequestArgs): ClientRequest => {
+    const { url, options, listener } = argumentsOf(scheme, args);
+    return new ClientRequest(url, options, ...(listener === undefined ? [] : [listener]));
+  };
   const get = (...args: RequestArgs): ClientRequest => {
     const made = request(...args);
     (made as unknown as { end(): void }).end();
@@ -333,9 +356,7 @@ function moduleOf(scheme: "http:" | "https:"): NodeModule {
   return {
     request,
     get,
-    Agent,
-    ClientRequest,
-    IncomingMessage,
+    ...classes,
     ...servers,
     METHODS: [...METHODS],
     STATUS_CODES,

@@ -1,5 +1,5 @@
 import type { Environment } from "../call.ts";
-import { adviceOn } from "./inner/advice.ts";
+import { adviceOn, refusalOf } from "./inner/advice.ts";
 import { copyMembers, lazyModule } from "./inner/lazy-module.ts";
 import type { Library, LibraryPart, NodeHost, NodeModule, NodeState } from "./inner/library.ts";
 import { STAND_INS } from "./inner/stand-ins.ts";
@@ -360,8 +360,7 @@ class NodeRealm implements Library {
   }
 
   refusal(module: string, member: string): Error {
-    const error = new Error(`${module}.${member} does not exist inside an isolate: ${adviceOn(module, member)}`);
-    return Object.assign(error, { code: "ERR_FEATURE_UNAVAILABLE_ON_PLATFORM" });
+    return Object.assign(new Error(refusalOf(module, member)), { code: "ERR_FEATURE_UNAVAILABLE_ON_PLATFORM" });
   }
 }
 
@@ -375,7 +374,7 @@ export interface NodeLibrary {
 
 export function createNode(host: NodeHost): NodeLibrary {
   const realm = new NodeRealm(host);
-  host.harden([NodeInstance, NodeRealm, adviceOn]);
+  host.harden([NodeInstance, NodeRealm, adviceOn, refusalOf]);
   return {
     open: (lacksFetch, env) => new NodeInstance(realm, lacksFetch, env),
     shared: (part) => realm.load(part).shared as NodeModule,

@@ -4,7 +4,8 @@ import { library, type NodeModule } from "./inner/library.ts";
 /** `node:stream`. */
 const promises = stream["promises"] as NodeModule;
 
-const classes = stream as NodeModule & ((...args: never[]) => unknown);
+// The class from which streams without buffers inherit, as Node has it: the package itself is `Readable`.
+const classes = stream["Stream"] as NodeModule & ((...args: never[]) => unknown);
 for (const [name, value] of Object.entries({
   promises: { ...promises },
   isErrored: (one: { errored?: unknown }) => one.errored !== null && one.errored !== undefined,
@@ -16,8 +17,13 @@ for (const [name, value] of Object.entries({
   }
 }
 
+// The package reaches for streams of the web in Node's own way, which a realm has not.
+const readable = classes["Readable"] as NodeModule & { from(chunks: object, options: object): object };
+readable["fromWeb"] = (stream: object, options: object = {}): object =>
+  readable.from(stream, { objectMode: false, ...options });
+
 // The package keeps the default for the whole realm, and so for later calls.
-(classes["Stream"] as NodeModule)["setDefaultHighWaterMark"] = function setDefaultHighWaterMark(): never {
+classes["setDefaultHighWaterMark"] = function setDefaultHighWaterMark(): never {
   throw library.refusal("stream", "setDefaultHighWaterMark");
 };
 

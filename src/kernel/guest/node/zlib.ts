@@ -17,6 +17,7 @@ interface Options {
   readonly strategy?: number;
   readonly dictionary?: unknown;
   readonly maxOutputLength?: number;
+  readonly chunkSize?: number;
 }
 
 interface Coder {
@@ -51,14 +52,17 @@ function failure({ err, msg }: Coder): Error {
   });
 }
 
+type Take = (part: Uint8Array) => void;
+
 /** Passes each part of the output on; throws where the input is broken or the output too long. */
 class Coding {
   readonly #coder: Coder;
   readonly #isInflating: boolean;
   #length = 0;
   #isDone = false;
+  #take: Take | null = null;
 
-  constructor(format: Format, isInflating: boolean, options: Options, take: (chunk: Uint8Array) => void) {
+  constructor(format: Format, isInflating: boolean, options: Options) {
     this.#coder = coderOf(format, isInflating, options);
     this.#isInflating = isInflating;
     const most = options.maxOutputLength ?? OUTPUT_MAX;
@@ -66,14 +70,15 @@ class Coding {
       this.#length += chunk.length;
       if (this.#length > most)
         throw nodeError(RangeError, "ERR_BUFFER_TOO_LARGE", `Cannot create a Buffer larger than ${most} bytes`);
-      take(chunk);
+      this.#take?.(chunk);
     };
     this.#coder.onEnd = () => {
       this.#isDone = true;
     };
   }
 
-  push(bytes: Uint8Array, isLast: boolean): void {
+  push(bytes: Uint8Array, isLast: boolean, take: Take): void {
+    this.#take = take;
     if (this.#isDone && this.#isInflating) return;
     if (bytes.length > 0 || !this.#isInflating) this.#coder.push(bytes, isLast && !this.#isInflating);
     if (this.#coder.err !== 0) throw failure(this.#coder);
@@ -81,12 +86,14 @@ class Coding {
   }
 }
 
-const { concat } = Buffer as unknown as { concat(list: readonly unknown[]): Uint8Array };
+const { concat, allocUnsafe } = Buffer as unknown as {
+  concat(list: readonly unknown[]): Uint8Array;
+  allocUnsafe(size: number): Uint8Array;
+};
 
 function sync(format: Format, isInflating: boolean, data: unknown, options: Options = {}): unknown {
   const parts: Uint8Array[] = [];
-  const coding = new Coding(format, isInflating, options, (chunk) => void parts.push(chunk));
-  coding.push(dataOf(data, "buffer"), true);
+  new Coding(format, isInflating, options).push(dataOf(data, "buffer"), true, (part) => void parts.push(part));
   return concat(parts);
 }
 
@@ -96,42 +103,138 @@ function unzipFormat(data: unknown): Format {
   return first === 0x1f && second === 0x8b ? "gzip" : "deflate";
 }
 
-const { Transform } = streams as unknown as { Transform: new (options: object) => object };
+const { Transform } = streams as unknown as { Transform: (this: object, options: object) => void };
+const STATE = Symbol("state");
+const NOTHING = new Uint8Array(0);
 
-interface Sink {
-  push(chunk: unknown): void;
+/** What a stream of these classes has besides that of a `Transform`. */
+interface State {
+  readonly format: Format | "any";
+  readonly isInflating: boolean;
+  readonly options: Options;
+  coding: Coding | null;
+  /** What packages read that run the binding themselves; made then. */
+  handle?: unknown;
+  buffer?: unknown;
 }
 
-type Class = (...args: never[]) => unknown;
+interface Zlib {
+  [STATE]: State;
+  _handle: unknown;
+  readonly _writeState: Uint32Array;
+  readonly destroyed: boolean;
+  push(chunk: unknown): void;
+  destroy(): void;
+}
 
-function streamOf(format: Format | "any", isInflating: boolean, options: Options, of: Class): object {
-  let coding: Coding | null = null;
-  const run = (sink: Sink, chunk: Uint8Array, isLast: boolean, done: (error?: unknown) => void): void => {
+/** Callable without `new`: classes that were written before the language had them inherit from these. */
+function Zlib(this: Zlib, format: Format | "any", isInflating: boolean, given?: Options | null): void {
+  const options = given ?? {};
+  Reflect.apply(Transform, this, [{ autoDestroy: true, ...options }]);
+  this[STATE] = { format, isInflating, options, coding: null };
+  const { chunkSize = CHUNK } = options;
+  Object.assign(this, { _chunkSize: chunkSize, _outOffset: 0, _writeState: new Uint32Array(2) });
+}
+
+const { Z_FINISH } = constants;
+const CHUNK = 16_384;
+
+function code(stream: Zlib, chunk: Uint8Array, isLast: boolean, take: Take): void {
+  const state = stream[STATE];
+  const format = state.format === "any" ? unzipFormat(chunk) : state.format;
+  state.coding ??= new Coding(format, state.isInflating, state.options);
+  state.coding.push(chunk, isLast, take);
+}
+
+type Done = (error?: unknown) => void;
+
+function run(stream: Zlib, chunk: Uint8Array, isLast: boolean, done: Done): void {
+  try {
+    code(stream, chunk, isLast, (part) => stream.push(bufferOver(part)));
+  } catch (error) {
+    return done(error);
+  }
+  return done();
+}
+
+type HandleWrite = [
+  flush: number,
+  input: Uint8Array | null,
+  start: number,
+  length: number,
+  output: Uint8Array,
+  offset: number,
+  room: number,
+];
+
+/** Node's binding, as far as packages run it themselves (pngjs does): output waits here for the room it is given. */
+class Handle {
+  readonly #stream: Zlib;
+  #waiting: Uint8Array = NOTHING;
+
+  constructor(stream: Zlib) {
+    this.#stream = stream;
+  }
+
+  writeSync(...[flush, input, start, length, output, offset, room]: HandleWrite): void {
+    const chunk = input?.subarray(start, start + length) ?? NOTHING;
+    const parts = [this.#waiting];
     try {
-      const known = format === "any" ? unzipFormat(chunk) : format;
-      coding ??= new Coding(known, isInflating, options, (part) => sink.push(bufferOver(part)));
-      coding.push(chunk, isLast);
-    } catch (error) {
-      return done(error);
+      code(this.#stream, chunk, flush === Z_FINISH, (part) => void parts.push(part));
+    } catch {
+      // As in Node: the stream ends, and what was read before the fault is there.
+      this.#stream.destroy();
     }
-    return done();
-  };
-  const methods = {
-    ...options,
-    transform(this: Sink, chunk: Uint8Array, _encoding: unknown, done: (error?: unknown) => void) {
+    const whole = concat(parts);
+    output.set(whole.subarray(0, room), offset);
+    this.#waiting = whole.subarray(room);
+    this.#stream._writeState.set([Math.max(room - whole.length, 0), 0]);
+  }
+
+  close(): void {
+    this.#waiting = NOTHING;
+  }
+}
+
+Object.setPrototypeOf(Zlib.prototype, (Transform as unknown as { prototype: object }).prototype);
+Object.defineProperties(
+  Zlib.prototype,
+  Object.getOwnPropertyDescriptors({
+    _transform(this: Zlib, chunk: Uint8Array, _encoding: unknown, done: Done): void {
       run(this, dataOf(chunk, "chunk"), false, done);
     },
-    flush(this: Sink, done: (error?: unknown) => void) {
-      run(this, new Uint8Array(0), true, done);
+    _flush(this: Zlib, done: Done): void {
+      run(this, NOTHING, true, done);
     },
-  };
-  return Reflect.construct(Transform, [methods], of) as object;
-}
-
-function close(this: { destroy(): void }, done?: (error?: unknown) => void): void {
-  this.destroy();
-  if (done !== undefined) soon(done);
-}
+    _processChunk(this: Zlib, chunk: unknown, flush: number, done?: Done): unknown {
+      const bytes = dataOf(chunk, "chunk");
+      if (done !== undefined) return run(this, bytes, flush === Z_FINISH, done);
+      const parts: Uint8Array[] = [];
+      code(this, bytes, flush === Z_FINISH, (part) => void parts.push(part));
+      return concat(parts);
+    },
+    close(this: Zlib, done?: Done): void {
+      this.destroy();
+      if (done !== undefined) soon(done);
+    },
+    get _handle(): unknown {
+      const stream = this as unknown as Zlib;
+      if (stream.destroyed) return null;
+      const state = stream[STATE];
+      return state.handle === undefined ? (state.handle = new Handle(stream)) : state.handle;
+    },
+    set _handle(handle: unknown) {
+      (this as unknown as Zlib)[STATE].handle = handle;
+    },
+    get _outBuffer(): unknown {
+      const state = (this as unknown as Zlib)[STATE];
+      return (state.buffer ??= allocUnsafe(state.options.chunkSize ?? CHUNK));
+    },
+    set _outBuffer(buffer: unknown) {
+      (this as unknown as Zlib)[STATE].buffer = buffer;
+    },
+  }),
+);
 
 const FORMS: readonly (readonly [name: string, className: string, format: Format | "any", isInflating: boolean])[] = [
   ["deflate", "Deflate", "deflate", false],
@@ -167,16 +270,18 @@ for (const [name, className, format, isInflating] of FORMS) {
   own[name] = (data: unknown, ...rest: readonly unknown[]): void => {
     deliver(() => once(data, rest.length > 1 ? (rest[0] as Options) : {}), rest.at(-1) ?? null);
   };
-  // Callable without `new`, and extended by classes of packages.
-  const made = function (options: Options = {}): unknown {
-    return streamOf(format, isInflating, options, (new.target as Class | undefined) ?? made);
+  const made = function (this: unknown, options?: Options): unknown {
+    if (!(this instanceof made)) return Reflect.construct(made, [options]);
+    Zlib.call(this as Zlib, format, isInflating, options);
+    return undefined;
   };
-  made.prototype = Object.create(Transform.prototype as object, {
+  made.prototype = Object.create(Zlib.prototype as object, {
     constructor: { value: made, writable: true, configurable: true },
-    close: { value: close, writable: true, configurable: true },
   });
-  own[`create${className}`] = (options?: Options) => made(options);
+  Object.defineProperty(made, "name", { value: className });
+  own[`create${className}`] = (options?: Options) => Reflect.construct(made, [options]) as unknown;
   own[className] = made;
 }
 
 export const shared: NodeModule = own;
+export const hidden = [Handle.prototype];

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { Loader, OnLoadResult, OnResolveResult } from "esbuild";
-import { NODE_NAME } from "../../guest/host.ts";
+import { ABSENT_GLOBALS, NODE_NAME } from "../../guest/host.ts";
 import { withoutSearches, withPlainRequires } from "./computed-names.ts";
 import type { Manifest } from "./manifest.ts";
 import { nativeReason } from "./native.ts";
@@ -21,7 +21,8 @@ export function isPackages(shown: string): boolean {
 
 /** A package's module as an isolate can run it. `file` is its path. */
 export async function runnable(contents: string, loader: Loader, file: string): Promise<string> {
-  return withAbsentGlobals(asInWorkers(await withoutSearches(withPlainRequires(contents), loader, file)));
+  const text = await withoutSearches(withPlainRequires(contents), loader, file);
+  return withAbsentGlobals(withListedGlobals(asInWorkers(text)));
 }
 
 /** The question of axios whether it is in a worker, where the web's names are and a document is not. */
@@ -60,13 +61,22 @@ export function needsDocument(text: string): boolean {
   return DOM.test(text) && !ASKS.test(text);
 }
 
-/** Globals of Node without a stand-in. A file that asks for none of them is left alone. */
-const ABSENT = ["SharedArrayBuffer", "BroadcastChannel", "WebAssembly", "FinalizationRegistry", "WeakRef"];
-
-/** A package's file that takes globals for granted which an isolate has not: they exist there, and refuse to be made. */
+/**
+ * A package's file that takes globals for granted which an isolate has not: they exist there, and refuse to be made. A
+ * file that asks for none of them is left alone.
+ */
 function withAbsentGlobals(contents: string): string {
-  const taken = ABSENT.filter((name) => contents.includes(name) && isTakenForGranted(name, contents));
+  const taken = ABSENT_GLOBALS.filter((name) => contents.includes(name) && isTakenForGranted(name, contents));
   return taken.map((name) => `const ${name} = ${NODE_NAME}.absent("${name}");`).join("") + contents;
+}
+
+const LISTS_ALL = /(["'])Atomics\1[^]*(["'])FinalizationRegistry\2/;
+const READ_BY_NAME = /\bglobalThis\[(\w+)\](?!\s*=[^=])/g;
+
+/** The same of copies of Node's primordials, as @discordjs/rest has one: they read all globals by names in a list. */
+function withListedGlobals(contents: string): string {
+  if (!LISTS_ALL.test(contents)) return contents;
+  return contents.replaceAll(READ_BY_NAME, `(globalThis[$1] ?? ${NODE_NAME}.absent($1))`);
 }
 
 function isTakenForGranted(name: string, contents: string): boolean {

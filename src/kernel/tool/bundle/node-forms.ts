@@ -10,6 +10,8 @@ import { isInLibrary } from "./node-names.ts";
 import type { Reach } from "./project.ts";
 import { namesPath, packageFolder } from "./specifier.ts";
 
+const SOCKETS: ReadonlySet<string> = new Set(["net", "tls", "node:net", "node:tls"]);
+
 /** The files that a tool may read. */
 interface Files {
   /** The path of a displayed name. */
@@ -64,8 +66,8 @@ export class NodeForms {
   async isReplaced(specifier: string, importer: string | undefined): Promise<boolean> {
     if (importer === undefined || this.#packages.has(packageFolder(importer))) return false;
     const replaced = (await this.#manifests.of(importer)).replaced.get(specifier);
-    // Nothing in its place would be less than the library has.
-    return typeof replaced === "string" || (replaced === false && !isInLibrary(specifier));
+    // Nothing in its place would be less than the library has, and less than what a refused socket says.
+    return typeof replaced === "string" || (replaced === false && !isInLibrary(specifier) && !SOCKETS.has(specifier));
   }
 
   /** Takes the package of a file of this form from now on. Whether it was not before. */

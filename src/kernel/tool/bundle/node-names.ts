@@ -64,8 +64,8 @@ export function isNodeBuiltin(specifier: string): boolean {
 /** Modules of which an isolate has nothing but names. */
 const NAMES_ONLY: ReadonlySet<string> = new Set(
   (
-    "child_process cluster dgram dns dns/promises fs fs/promises http2 inspector inspector/promises module net readline " +
-    "readline/promises repl sea sqlite test tls trace_events vm wasi worker_threads"
+    "child_process cluster dgram dns dns/promises fs fs/promises http2 inspector inspector/promises module net repl sea " +
+    "sqlite test tls trace_events vm wasi worker_threads"
   ).split(" "),
 );
 

@@ -240,6 +240,16 @@ describe("what a bundle is", () => {
     expect(nodeNamesIn(bundle.text)).toEqual([{ name: "node:buffer.Buffer" }, { name: "node:crypto" }]);
   });
 
+  test("sockets that a package leaves out outside of Node are there, to say what there is instead", async () => {
+    const files = {
+      "node_modules/p/package.json": `{ "browser": { "net": false, "tls": false, "child_process": false } }`,
+      "node_modules/p/index.js": `module.exports = [require("net"), require("tls"), require("child_process")];`,
+      "tool.js": `import p from "p"; export default () => p;`,
+    };
+    const names = nodeNamesIn((await fromFiles(files, "tool.js")).text);
+    expect(names.map(({ name }) => name)).toEqual(["node:net", "node:tls"]);
+  });
+
   test("what a package requires and nobody installed fails when it is required", async () => {
     const files = {
       "tool.js": `import p from "p"; export default () => p();`,

@@ -20,7 +20,7 @@ async function answerOf(files: Record<string, string>, name?: string): Promise<u
     throw new Error(`no ${name}`);
   };
   const require = (name: string): unknown => (name === "module" ? { createRequire: () => find } : find(name));
-  const node = { require };
+  const node = { require, absent: (name: string) => ({ absent: name }) };
   // oxlint-disable-next-line no-implied-eval, no-new-func
   const evaluate = new Function("__node", `"use strict"; ${text}\nreturn ${SCRIPT_EXPORTS};`) as (node: unknown) => {
     default: () => unknown;
@@ -67,6 +67,18 @@ test.each([
   const main = `const one = require("./one"); module.exports = () => { ${body} };`;
   const files = { "node_modules/p/index.js": main, "node_modules/p/one.js": "module.exports = 1;" };
   expect(await answerOf(files)).toBe("none");
+});
+
+test("a copy of Node's primordials finds the globals that an isolate lacks, and the others as they are", async () => {
+  const main = `const found = {};
+    ["Atomics", "FinalizationRegistry", "Math", "Absent"].forEach((name) => { found[name] = globalThis[name]; });
+    module.exports = () => [found.Absent, found.Math === Math];`;
+  expect(await answerOf({ "node_modules/p/index.js": main })).toEqual([{ absent: "Absent" }, true]);
+});
+
+test("a global that a package reads by a name of its own is left alone", async () => {
+  const main = "module.exports = () => ['Atomics', 'Absent'].map((name) => typeof globalThis[name]);";
+  expect(await answerOf({ "node_modules/p/index.js": main })).toEqual(["object", "undefined"]);
 });
 
 test("a package whose form for browsers lacks what is imported is taken in Node's", async () => {

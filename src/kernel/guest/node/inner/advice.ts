@@ -11,7 +11,10 @@ const ADVICE: ReadonlyMap<string, string> = new Map([
   ["module", "a tool is bundled with all its modules; import them by name"],
   ["net", 'use fetch, with a grant of the capability "fetch", or a custom capability of the host'],
   ["repl", "a tool has no terminal; take what it needs as arguments"],
-  ["readline", "a tool has no terminal; take what it needs as arguments"],
+  [
+    "readline",
+    "a tool has no terminal; take what it needs as arguments, or give createInterface a stream as its input",
+  ],
   ["sqlite", 'use context.host.kv, with a grant of the capability "kv", or a custom capability of the host'],
   ["tls", 'use fetch, with a grant of the capability "fetch"'],
   ["vm", "the isolate is the sandbox already; use new Function for code that the tool makes"],
@@ -21,6 +24,34 @@ const ADVICE: ReadonlyMap<string, string> = new Map([
   ["zlib", "use gzip or deflate, which are there"],
   ["crypto", "use another algorithm, or a custom capability of the host"],
 ]);
+
+/** Globals of Node without a stand-in in the realm itself. */
+export const ABSENT_GLOBALS = [
+  "SharedArrayBuffer",
+  "BroadcastChannel",
+  "WebAssembly",
+  "FinalizationRegistry",
+  "WeakRef",
+];
+
+const REFUSED = " does not exist inside an isolate: ";
+const UNDEFINED = new RegExp(String.raw`\b(${ABSENT_GLOBALS.join("|")}) is not defined$`);
+
+/** What the error says that refuses a member of a module. */
+export function refusalOf(module: string, member: string): string {
+  return `${module}.${member}${REFUSED}${adviceOn(module, member)}`;
+}
+
+/** The message of an error, in the words of a refusal where V8 says of such a global that it is not there. */
+export function explained(message: string): string {
+  return message.replace(UNDEFINED, (_, name: string) => `${name}${REFUSED}${adviceOn(name, "")}`);
+}
+
+/** Whether an error says that code wants what an isolate cannot have. Code may say so too, and catch its error as well. */
+export function saysAbsent(message: string): boolean {
+  const [name = ""] = message.split(REFUSED, 1);
+  return name !== message && /^[\w./]+$/.test(name);
+}
 
 /** A sentence's end: what there is instead of a member of a module. */
 export function adviceOn(module: string, member: string): string {

@@ -1,0 +1,45 @@
+/** Classes that code from before there were any extends: `Base.call(this)` prepares an object of its own, as in Node. */
+
+const { apply, construct } = Reflect;
+const { defineProperty, getPrototypeOf, setPrototypeOf } = Object;
+
+/** On what stands for the class of an object: the object itself, which a constructor prepares in the place of a new one. */
+const INTO = Symbol("into");
+
+interface Target {
+  readonly [INTO]?: object;
+}
+type Function = (this: object, ...args: never[]) => unknown;
+
+/** The class that such a class extends, in the place of `Base`. */
+export function rootOf<T>(Base: T): T {
+  const root = function (this: unknown, ...args: never[]): unknown {
+    const into = (new.target as Target | undefined)?.[INTO];
+    if (into === undefined) return construct(Base as Function, args, new.target as unknown as Function) as unknown;
+    apply(Base as Function, into, args);
+    return into;
+  };
+  root.prototype = (Base as { prototype: object }).prototype;
+  setPrototypeOf(root, Base as object);
+  return root as T;
+}
+
+/** The class, as it is exported. */
+export function callable<T extends new (...args: never[]) => object>(Class: T): T {
+  const { name, prototype } = Class as unknown as { name: string; prototype: object };
+  const made = function (this: unknown, ...args: never[]): unknown {
+    if (new.target !== undefined) return construct(Class, args, new.target as unknown as Function) as unknown;
+    return construct(Class, args, this instanceof made ? targetOf(prototype, this) : Class);
+  };
+  made.prototype = prototype;
+  setPrototypeOf(made, getPrototypeOf(Class) as object);
+  defineProperty(made, "name", { value: name, configurable: true });
+  defineProperty(prototype, "constructor", { value: made, writable: true, configurable: true });
+  return made as unknown as T;
+}
+
+function targetOf(prototype: object, into: object): Function {
+  const target = function (): void {};
+  target.prototype = prototype;
+  return Object.assign(target, { [INTO]: into });
+}
