@@ -118,12 +118,14 @@ const FOUND_MAX = 8 * 1024 * 1024;
 /** A constant: in an open realm, a tool may have replaced `JSON.stringify`. */
 const TAMPERED = '-{"code":"invalid_output","message":"the tool changed what writes its output"}';
 
+const TAMPERED_MODULE = '-{"code":"load_error","message":"the module changed what writes its description"}';
+
 /**
- * The text, or `TAMPERED` if it is not a string or exceeds `max`: the worker would copy an oversized text and keep that
+ * The text, or `otherwise` if it is not a string or exceeds `max`: the worker would copy an oversized text and keep that
  * memory after the call.
  */
-function within(max: number, text: unknown): string {
-  return typeof text === "string" && text.length <= max ? text : TAMPERED;
+function within(max: number, text: unknown, otherwise = TAMPERED): string {
+  return typeof text === "string" && text.length <= max ? text : otherwise;
 }
 
 /** An inspection's findings as an outcome. */
@@ -133,7 +135,7 @@ export function describeFound(found: {
   readonly spec: string;
   readonly defaultExport: string;
 }): string {
-  return within(FOUND_MAX, `+${write(found)}`);
+  return within(FOUND_MAX, `+${write(found)}`, TAMPERED_MODULE);
 }
 
 /** One call inside a realm: its pending capability calls, timers and randomness. Dead once it is settled. */
