@@ -3,7 +3,6 @@ import { basename, extname, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { BuildOptions, Plugin } from "esbuild";
 import { CHECKS_GLOBAL, type Prelude, type RuntimeCode, textsOf } from "../../base/protocol/prelude.ts";
-import { notePackages } from "./bundled-packages.ts";
 import type { ToolRuntime } from "./runtime.ts";
 
 const GLOBAL_NAME = "__prelude";
@@ -244,6 +243,8 @@ async function bundlePaths(
     logLevel: "silent",
     tsconfigRaw: "{}",
   });
+  // Loaded only where something is bundled, which is seldom in the published package.
+  const { notePackages } = await import("./bundled-packages.ts");
   notePackages(result.metafile);
   return new Map(result.outputFiles.map(({ path, text }) => [basename(path, ".js"), text]));
 }
