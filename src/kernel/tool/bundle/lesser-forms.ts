@@ -14,10 +14,10 @@ export async function isLesser(file: string, nodes: string, manifest: Manifest):
   const [given, whole] = await Promise.all([readFile(file, "utf8"), readFile(nodes, "utf8")]);
   // Neither form works, and the other one says why.
   if (whole.includes(".wasm")) return false;
-  const needed = [...modulesOf(whole)];
-  if (!needed.every((name) => RUNS.has(name) || (isInLibrary(name) && !NETWORK.has(name)))) return false;
+  const needed = modulesOf(whole);
+  if (![...needed].every((name) => RUNS.has(name) || (isInLibrary(name) && !NETWORK.has(name)))) return false;
   // The package tells Node from all else, and an isolate is more like Node: it has what Node's form needs.
-  if (isForNodeAlone) return needed.some((name) => !modulesOf(given).has(name));
+  if (isForNodeAlone) return !needed.isSubsetOf(modulesOf(given));
   return lacksExports(given, whole);
 }
 

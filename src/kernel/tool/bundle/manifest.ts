@@ -18,6 +18,9 @@ export interface Manifest {
   readonly leftOut: readonly string[] | undefined;
   /** Replacements of other modules by the `browser` field, by their names: `false` for nothing. */
   readonly replaced: ReadonlyMap<string, unknown>;
+  /** The folder of its file. */
+  readonly folder: string;
+  readonly exports: unknown;
   /** All conditions in its `exports`. */
   readonly conditions: ReadonlySet<string>;
 }
@@ -27,6 +30,8 @@ const NOTHING: Manifest = {
   sideEffects: true,
   leftOut: undefined,
   replaced: new Map(),
+  folder: "",
+  exports: undefined,
   conditions: new Set(),
 };
 
@@ -100,6 +105,8 @@ function manifestOf(json: unknown, folder: string): Manifest | undefined {
     sideEffects: typeof sideEffects === "boolean" ? sideEffects : sideEffects === undefined ? true : undefined,
     leftOut: leftOutBy(browser, folder),
     replaced: new Map(typeof browser === "object" && browser !== null ? Object.entries(browser) : []),
+    folder,
+    exports,
     conditions: new Set(conditionsOf(exports)),
   };
 }

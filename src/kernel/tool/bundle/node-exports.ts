@@ -1,15 +1,21 @@
-import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
+import type { Manifests } from "./manifest.ts";
 import { namesPath, packageFolders, packageName } from "./specifier.ts";
 
 /**
  * The file that Node.js would load; `undefined` if it would find none, or if no encoding has that name. A package may
  * have another one for `import` than for `require`, or one of both only.
  */
-export function resolvedByNode(specifier: string, folder: string, kind: string): string | undefined {
+export async function resolvedByNode(
+  specifier: string,
+  folder: string,
+  kind: string,
+  manifests: Manifests,
+): Promise<string | undefined> {
   const isImport = kind === "import-statement" || kind === "dynamic-import";
-  return (isImport && !namesPath(specifier) ? imported(specifier, folder) : undefined) ?? required(specifier, folder);
+  const found = isImport && !namesPath(specifier) ? await imported(specifier, folder, manifests) : undefined;
+  return found ?? required(specifier, folder);
 }
 
 function required(specifier: string, folder: string): string | undefined {
@@ -21,19 +27,17 @@ function required(specifier: string, folder: string): string | undefined {
 }
 
 /** Where the `exports` of an installed package lead an `import`: no function of Node.js says so for another module. */
-function imported(specifier: string, folder: string): string | undefined {
+async function imported(specifier: string, folder: string, manifests: Manifests): Promise<string | undefined> {
   const name = packageName(specifier);
-  const root = packageFolders(folder)
-    .map((one) => path.join(one, name))
-    .find((one) => existsSync(path.join(one, "package.json")));
-  if (root === undefined) return undefined;
-  try {
-    const { exports } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8")) as { exports?: unknown };
-    const target = targetOf(exports, `.${specifier.slice(name.length)}`);
+  for (const one of packageFolders(folder)) {
+    const root = path.join(one, name);
+    const manifest = await manifests.of(path.join(root, "package.json"));
+    // Without a file of its own, that of a folder above applies.
+    if (manifest.folder !== root) continue;
+    const target = targetOf(manifest.exports, `.${specifier.slice(name.length)}`);
     return target === undefined ? undefined : path.join(root, target);
-  } catch {
-    return undefined;
   }
+  return undefined;
 }
 
 /** The target of a part of a package; those with a pattern are left to `require`. */

@@ -90,8 +90,10 @@ export class NodeForms {
     const manifest = await this.#manifests.of(real);
     const { leftOut, conditions } = manifest;
     const hasForms = leftOut !== undefined || conditions.has("node") || conditions.has("browser");
-    const nodes =
-      namesPath(specifier) || !hasForms ? undefined : this.#otherFile(real, resolvedByNode(specifier, folder, kind));
+    const isByName = hasForms && !namesPath(specifier);
+    const nodes = isByName
+      ? this.#otherFile(real, await resolvedByNode(specifier, folder, kind, this.#manifests))
+      : undefined;
     const isTaken =
       (await isForBrowsers(real, manifest)) || (nodes !== undefined && (await isLesser(real, nodes, manifest)));
     if (isTaken) this.take(real);
@@ -132,7 +134,7 @@ export class NodeForms {
   }
 
   async at(specifier: string, folder: string, kind: string, reach: Reach): Promise<OnResolveResult | undefined> {
-    const file = resolvedByNode(specifier, folder, kind);
+    const file = await resolvedByNode(specifier, folder, kind, this.#manifests);
     const real = file === undefined ? undefined : await realpath(file).catch(() => undefined);
     if (real === undefined || !this.#files.mayReach(real, reach) || loaderOf(real) === undefined) return undefined;
     if (this.#packages.has(packageFolder(folder))) this.take(real);
