@@ -194,6 +194,7 @@ export const FILES_KEY = "glovebox.files";
 /** The parameter of a factory through which its module reaches Node's names: a `NodeInstance`. */
 export const NODE_NAME = "__node";
 export { ABSENT_GLOBALS, adviceOn, explained, saysAbsent } from "./node/inner/advice.ts";
+export { NETWORK_FAILURES } from "./network-failures.ts";
 
 /** Uses of globals that need the capability `fetch`, by `NODE_NAME` or by a name of the global object. */
 const SOCKET_USES: readonly string[] = [".WebSocket", ".EventSource"];

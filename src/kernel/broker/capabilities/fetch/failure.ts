@@ -1,3 +1,4 @@
+import { NETWORK_FAILURES } from "../../../guest/host.ts";
 import { CapabilityRefusal } from "../capability.ts";
 
 /** A failed request, with a message for the tool's author. */
@@ -5,39 +6,35 @@ export class FetchFailure extends Error {
   override readonly name = "FetchFailure";
 }
 
-const NO_NAME = "the host name could not be resolved";
-const NO_CONNECTION = "no connection could be made";
-const LOST = "the connection was lost";
-const LATE = "the connection timed out";
+const { noName, refused, noConnection, late, lost, certificate } = NETWORK_FAILURES;
 const ENCODING = "the body does not match its content-encoding header";
-const CERTIFICATE = "the server's certificate is not trusted";
 const WRONG = "the response is not valid HTTP";
 
 const WORDS: ReadonlyMap<string, string> = new Map([
-  ["ENOTFOUND", NO_NAME],
-  ["EAI_AGAIN", NO_NAME],
-  ["ECONNREFUSED", "the connection was refused"],
-  ["EHOSTUNREACH", NO_CONNECTION],
-  ["ENETUNREACH", NO_CONNECTION],
-  ["EADDRNOTAVAIL", NO_CONNECTION],
-  ["ETIMEDOUT", LATE],
-  ["UND_ERR_CONNECT_TIMEOUT", LATE],
+  ["ENOTFOUND", noName],
+  ["EAI_AGAIN", noName],
+  ["ECONNREFUSED", refused],
+  ["EHOSTUNREACH", noConnection],
+  ["ENETUNREACH", noConnection],
+  ["EADDRNOTAVAIL", noConnection],
+  ["ETIMEDOUT", late],
+  ["UND_ERR_CONNECT_TIMEOUT", late],
   ["UND_ERR_HEADERS_TIMEOUT", "the server did not respond in time"],
   ["UND_ERR_BODY_TIMEOUT", "the response body did not continue in time"],
   ["UND_ERR_HEADERS_OVERFLOW", "the response headers are too large"],
   ["UND_ERR_RES_CONTENT_LENGTH_MISMATCH", "the response length does not match its headers"],
-  ["UND_ERR_SOCKET", LOST],
-  ["ECONNRESET", LOST],
-  ["EPIPE", LOST],
-  ["ERR_STREAM_PREMATURE_CLOSE", LOST],
+  ["UND_ERR_SOCKET", lost],
+  ["ECONNRESET", lost],
+  ["EPIPE", lost],
+  ["ERR_STREAM_PREMATURE_CLOSE", lost],
   ["Z_DATA_ERROR", ENCODING],
   ["Z_BUF_ERROR", ENCODING],
-  ["DEPTH_ZERO_SELF_SIGNED_CERT", CERTIFICATE],
-  ["SELF_SIGNED_CERT_IN_CHAIN", CERTIFICATE],
-  ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", CERTIFICATE],
-  ["UNABLE_TO_GET_ISSUER_CERT_LOCALLY", CERTIFICATE],
-  ["CERT_HAS_EXPIRED", CERTIFICATE],
-  ["ERR_TLS_CERT_ALTNAME_INVALID", CERTIFICATE],
+  ["DEPTH_ZERO_SELF_SIGNED_CERT", certificate],
+  ["SELF_SIGNED_CERT_IN_CHAIN", certificate],
+  ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", certificate],
+  ["UNABLE_TO_GET_ISSUER_CERT_LOCALLY", certificate],
+  ["CERT_HAS_EXPIRED", certificate],
+  ["ERR_TLS_CERT_ALTNAME_INVALID", certificate],
 ]);
 
 /**
