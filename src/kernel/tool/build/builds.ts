@@ -1,4 +1,5 @@
 import { availableParallelism } from "node:os";
+import PQueue from "p-queue";
 import { isPressed, relief } from "../../base/os/pressure.ts";
 import { BuildProcess, type BuildView, type Outcome } from "./build-process.ts";
 import { isOfProject, type Job, needsFiles } from "./job.ts";
@@ -30,8 +31,8 @@ export class Builds {
   readonly #working = new Set<BuildProcess>();
   /** The last job of each registrant with one. */
   readonly #lanes = new Map<string, Promise<Outcome>>();
-  readonly #places = new Places(AT_ONCE);
-  readonly #ownPlaces = new Places(OWN_AT_ONCE);
+  readonly #places = new PQueue({ concurrency: AT_ONCE });
+  readonly #ownPlaces = new PQueue({ concurrency: OWN_AT_ONCE });
   readonly #idleMs: number;
   #stops = 0;
 
@@ -50,8 +51,8 @@ export class Builds {
       const needsMore = outcome.kind === "crashed" && outcome.needed === "memory" && isOfProject(job.head);
       return needsMore ? this.#runOnce(job, "project", deadlineMs) : outcome;
     };
-    const work = (): Promise<Outcome> => this.#places.run(() => this.#runUnlessStopped(run, stops));
-    if (registrant === null) return this.#ownPlaces.run(work);
+    const work = (): Promise<Outcome> => this.#places.add(() => this.#runUnlessStopped(run, stops));
+    if (registrant === null) return this.#ownPlaces.add(work);
     // The operator's tools are not held up: a service has to start, also on a busy machine.
     const held = (): Promise<Outcome> => (isPressed("cpu") ? relief("cpu", RELIEF_MS).then(work) : work());
     const before = this.#lanes.get(registrant);
@@ -116,28 +117,6 @@ export class Builds {
       one.kill();
     }, this.#idleMs);
     this.#idle.set(one, timer.unref());
-  }
-}
-
-/** Places for work, which waits for one in the order in which it comes. */
-class Places {
-  readonly #waiting: (() => void)[] = [];
-  #free: number;
-
-  constructor(count: number) {
-    this.#free = count;
-  }
-
-  async run<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#free === 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    else this.#free--;
-    try {
-      return await work();
-    } finally {
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#free++;
-      else next();
-    }
   }
 }
 
