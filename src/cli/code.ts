@@ -36,10 +36,7 @@ async function run(file: string, { input, json, result: isWhole = json, ...sourc
   const code = await readProgramFile(file);
   const value = input === undefined ? {} : { input: parseInput(input) };
   const config = await readConfig(sources.config);
-  const opened = await openForCall(sources, config, (one) => {
-    const names = one.list().map(({ name }) => name);
-    return PAUSES.test(code) || mayToolsPause(one, config, names);
-  });
+  const opened = await openForCall(sources, config, (one) => PAUSES.test(code) || mayToolsPause(one, config));
   await using engine = opened.engine;
   const { codeMode } = await import("../code-mode/code-mode.ts");
   const result = await codeMode(engine).run(code, {

@@ -45,10 +45,7 @@ async function serve(
       `calls that wait for a person are lost when this process ends: ${why}; set stateDir in the configuration`,
     );
   const kept = { options: { logger, ...codeMode }, resume: true, onUnusable };
-  const { engine } = await openKept(sources, config, kept, (opened) => {
-    const names = opened.list().map(({ name }) => name);
-    return code === true || mayToolsPause(opened, config, names);
-  });
+  const { engine } = await openKept(sources, config, kept, (opened) => code === true || mayToolsPause(opened, config));
   logNotices(logger);
   const { serveMcp } = await import("../server/mcp/stdio.ts");
   const identity = { name: "glovebox", version: command.parent?.version() ?? "0.0.0" };

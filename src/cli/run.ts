@@ -15,7 +15,7 @@ import { sayRemedies } from "./remedies.ts";
 import { reportResult } from "./report-result.ts";
 import { runWorkflow } from "./run-workflow.ts";
 import { sampleTools } from "./samples.ts";
-import { mayToolsPause, type OneCall, openForCall, sayHowToGoOn } from "./waiting-call.ts";
+import { mayToolsPause, type KeptEngine, openForCall, sayHowToGoOn } from "./waiting-call.ts";
 
 interface Options {
   readonly input?: string;
@@ -29,7 +29,7 @@ interface Options {
 }
 
 /** A tool to run, and its engine. */
-interface Opened extends OneCall, AsyncDisposable {
+interface Opened extends KeptEngine, AsyncDisposable {
   readonly name: string;
   /** Files and folders that may contain the tool's module. */
   readonly files: readonly string[];
@@ -132,7 +132,7 @@ async function open(tool: string, { tools, config }: Options): Promise<Opened> {
   };
   const opened = await openForCall({ tools: source, config }, values, (engine) => {
     const name = nameIn(engine);
-    return name !== undefined && mayToolsPause(engine, values, [name]);
+    return name !== undefined && mayToolsPause(engine, values, name);
   });
   const { engine } = opened;
   const name = nameIn(engine);

@@ -10,7 +10,7 @@ import { openEngine, type Sources } from "./open-engine.ts";
 import { say } from "./output.ts";
 
 /** An engine, and the place of its calls that pause. */
-export interface OneCall {
+export interface KeptEngine {
   readonly engine: Engine;
   /** The sources and the store with which a command goes on with them; `file` is `null` for a store that servers share. */
   readonly place: Sources & { readonly file: string | null };
@@ -20,7 +20,11 @@ const ENGINE = { workers: 1, executor: { kind: "process", spare: false } } as co
 const WAIT_S = WAIT_MAX_MS / 1_000;
 
 /** Starts an engine for one call. If that may pause, it is kept in a file, as it has to outlive this process. */
-export function openForCall(sources: Sources, values: Config, mayPause: (engine: Engine) => boolean): Promise<OneCall> {
+export function openForCall(
+  sources: Sources,
+  values: Config,
+  mayPause: (engine: Engine) => boolean,
+): Promise<KeptEngine> {
   return openKept(sources, values, { options: ENGINE, resume: false }, mayPause);
 }
 
@@ -38,7 +42,7 @@ export async function openKept(
   values: Config,
   { options, resume, onUnusable }: KeptOptions,
   mayPause: (engine: Engine) => boolean,
-): Promise<OneCall> {
+): Promise<KeptEngine> {
   const engine = await openEngine(sources, values, options);
   const { keep, path, url, secret } = values.calls ?? { keep: "nothing" };
   if (keep !== "nothing" && url !== undefined) return { engine, place: { ...sources, file: null } };
@@ -69,17 +73,17 @@ async function obstacleTo(file: string): Promise<string | null> {
   }
 }
 
-/** Whether calls of these tools may pause, by themselves or in a tool that they call. */
-export function mayToolsPause(engine: Engine, { policy }: Config, names: readonly string[]): boolean {
+/** Whether calls of a tool may pause, by themselves or in a tool that they call; without a name, those of any. */
+export function mayToolsPause(engine: Engine, { policy }: Config, name?: string): boolean {
   if (policy?.approvals !== undefined) return true;
   const infos = engine.list();
-  const own = infos.filter(({ name }) => names.includes(name));
+  const own = name === undefined ? infos : infos.filter((info) => info.name === name);
   const reached = own.some(({ capabilities }) => capabilities["tools"] !== undefined) ? infos : own;
   return reached.some(({ approval, capabilities }) => approval !== undefined || capabilities["pause"] !== undefined);
 }
 
 /** Prints the commands with which a call goes on that has paused. Its engine is open still. */
-export async function sayHowToGoOn(id: string, { engine, place }: OneCall): Promise<void> {
+export async function sayHowToGoOn(id: string, { engine, place }: KeptEngine): Promise<void> {
   const { file, tools, config } = place;
   const options = file === null ? {} : { file, tools, config };
   const words = Object.entries(options).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, value]));
