@@ -24,7 +24,7 @@ const LOST: ReadonlyMap<string, string> = new Map([
 ]);
 const VIEW = 'bytes; send Buffer.from(bytes.buffer).toString("base64"), or [...bytes]';
 
-/** What a value is of which JSON would have nothing, or `null` in a list; `undefined` for any other. */
+/** Why JSON would lose a value: what it is, and what to send instead. `undefined` for a value that JSON keeps. */
 function lossOf(value: unknown, holder: unknown): string | undefined {
   if (typeof value === "function" || typeof value === "symbol")
     return Array.isArray(holder) ? `a ${typeof value}, which JSON does not have` : undefined;

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** What is told as the name of a variable. Anything else may be a secret that was entered in its place. */
+/** Form of a name that errors tell. Any other text may be a secret that was entered in the place of a name. */
 const VARIABLE = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+){1,20}$/;
 const NAME_MAX = 100;
 

@@ -58,7 +58,7 @@ class Interface extends Emitter {
   #take(text: string): void {
     const rest = this.#endsInReturn && text.startsWith("\n") ? text.slice(1) : text;
     if (text !== "") this.#endsInReturn = text.endsWith("\r");
-    // What is kept has no end: only what is new is searched.
+    // The line so far has no line break: only the new text is searched.
     const [first = "", ...more] = rest.split(ENDING);
     this.line += first;
     for (const next of more) {

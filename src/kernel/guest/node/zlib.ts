@@ -107,7 +107,7 @@ const { Transform } = streams as unknown as { Transform: (this: object, options:
 const STATE = Symbol("state");
 const NOTHING = new Uint8Array(0);
 
-/** What a stream of these classes has besides that of a `Transform`. */
+/** State of a stream of these classes, besides that of a `Transform`. */
 interface State {
   readonly format: Format | "any";
   readonly isInflating: boolean;

@@ -22,7 +22,7 @@ test("calls that have ended are not held by calls that came after them", async (
   // Two turns are in flight at all times, as in a server that is busy.
   run();
   await nextTurn();
-  // What is there now is old from here on.
+  // All objects so far move to V8's old space.
   collect({ type: "major" });
   const before = process.memoryUsage().heapUsed;
   for (let ended = 1; ended < CALLS; ended++) {
