@@ -41,20 +41,20 @@ async function suffer(hazard: Hazard, shape: Shape): Promise<void> {
     const startMs = performance.now();
     const outcome = await settled(engine.execute({ name: tool, arguments: hazard.arguments ?? {} }));
     const timed = { ms: performance.now() - startMs, limits, idles };
-    if (next === undefined) return { outcome, timed };
-    await lookLater(tool, next, harm);
+    if (next !== undefined) await lookLater(tool, hazard, next, harm);
     return { outcome, timed };
   });
   await engine.unregister(tool);
 }
 
-/** Which worker a call meets depends on what else runs: one that has not had the tool says that it is fresh. */
-async function lookLater(tool: string, { arguments: args, output }: NextCall, harm: string[]): Promise<void> {
+/** Which worker a call meets depends on what else runs: one that has not had the hazard says that it is fresh, and has it. */
+async function lookLater(tool: string, hazard: Hazard, { arguments: args, output }: NextCall, harm: string[]) {
   let last: ToolResult | undefined;
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     last = await settled(engine.execute({ name: tool, arguments: args }));
     if (JSON.stringify(last?.output) === JSON.stringify(output)) return;
     if (last?.output !== "fresh") break;
+    await settled(engine.execute({ name: tool, arguments: hazard.arguments ?? {} }));
   }
   harm.push(`the tool's next call: ${JSON.stringify(last?.output)}, ${last?.error?.message ?? ""}`);
 }

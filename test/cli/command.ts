@@ -1,6 +1,8 @@
 /** The command line in the process of the tests. */
 import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+// It keeps the folder in which it is first imported, and starts its process there: not one that a command has, and leaves.
+import "esbuild";
 import { vi } from "vitest";
 import { runCommandLine } from "../../src/cli/run-command-line.ts";
 import { MAIN } from "../server/served.ts";

@@ -181,7 +181,7 @@ describe("a recorded call that is run again", () => {
   });
 
   test("ends with a timer again that beat an answer by a hair", async () => {
-    const begun = Promise.withResolvers<void>();
+    let begun = Promise.withResolvers<void>();
     const hair = defineCapability({
       name: "hair",
       methods: {
@@ -222,10 +222,17 @@ describe("a recorded call that is run again", () => {
           return x;
         };`,
       });
-      const { output, metadata } = await one.execute({ name: "race", arguments: {} }, { record: true });
-      const recording = readRecording(JSON.stringify(metadata["recording"]));
-      expect([output, recording.answers]).toEqual(["timer", []]);
-      expect((await replayCall(recording)).isSame).toBe(true);
+      // Where the machine lets the worker wait before it is busy, the answer comes first: that is another race.
+      let output: unknown;
+      for (let tries = 0; output !== "timer" && tries < 20; tries++) {
+        begun = Promise.withResolvers();
+        const result = await one.execute({ name: "race", arguments: {} }, { record: true });
+        const recording = readRecording(JSON.stringify(result.metadata["recording"]));
+        output = result.output;
+        if (output === "timer") expect(recording.answers).toEqual([]);
+        expect((await replayCall(recording)).isSame).toBe(true);
+      }
+      expect(output).toBe("timer");
     } finally {
       await one.close();
     }
