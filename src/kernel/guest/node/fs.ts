@@ -3,6 +3,7 @@ import { dataOf } from "./crypto.ts";
 import { checkFunction, nodeError } from "./inner/errors.ts";
 import { library, type NodeModule, soon } from "./inner/library.ts";
 import { bundleFileAt } from "../web/bundle-file.ts";
+import { shared as paths } from "./path.ts";
 import { shared as streams } from "./stream.ts";
 import { fs as constants } from "./tables.ts";
 
@@ -65,12 +66,14 @@ const promised: { [name: string]: Method } = {
     face()["writeFile"]?.(pathOf(path), contentOf(data, options), flagsOf(options)),
   appendFile: async (path, data, options) => face()["appendFile"]?.(pathOf(path), contentOf(data, options)),
   rename: async (path, to) => face()["rename"]?.(pathOf(path), pathOf(to)),
-  stat: async (path) => statsOf(await face()["stat"]?.(pathOf(path))),
-  lstat: async (path) => statsOf(await face()["lstat"]?.(pathOf(path))),
+  stat: async (path) => foundStats(path) ?? statsOf(await face()["stat"]?.(pathOf(path))),
+  lstat: async (path) => foundStats(path) ?? statsOf(await face()["lstat"]?.(pathOf(path))),
 };
 for (const name of PLAIN) {
-  promised[name] = async (path, ...rest) =>
-    face()[name]?.(pathOf(path), ...(name === "copyFile" ? [pathOf(rest[0]), ...rest.slice(1)] : rest));
+  promised[name] = async (path, ...rest) => {
+    if (name === "access" && fileAt(path) !== undefined) return undefined;
+    return face()[name]?.(pathOf(path), ...(name === "copyFile" ? [pathOf(rest[0]), ...rest.slice(1)] : rest));
+  };
 }
 
 /** `Stats` with the members that a mount does not tell as fixed values. */
@@ -112,16 +115,33 @@ function called(method: Method): (...args: unknown[]) => void {
   };
 }
 
+const { normalize } = paths as { normalize(path: string): string };
+
 /** The bytes of a file that the tool's bundle brought. */
 function fileAt(path: unknown): Uint8Array | undefined {
-  return bundleFileAt(String(pathOf(path) as string), library.host.call());
+  return bundleFileAt(normalize(String(pathOf(path) as string)), library.host.call());
+}
+
+/** What `stat` says of such a file. */
+function foundStats(path: unknown): unknown {
+  const bytes = fileAt(path);
+  if (bytes === undefined) return undefined;
+  return statsOf({
+    size: bytes.length,
+    mtimeMs: 0,
+    mtime: new Date(0),
+    isFile: () => true,
+    isDirectory: () => false,
+    isSymbolicLink: () => false,
+  });
 }
 
 function missing(operation: string, path: unknown): Error {
   const name = String(pathOf(path) as string);
   const message =
-    `ENOENT: no such file or directory, ${operation} '${name}': a synchronous function finds only files of the tool's ` +
-    `own bundle; use fs.promises with a grant of the capability "fs" for others`;
+    `ENOENT: no such file or directory, ${operation} '${name}': a synchronous function finds only files that a ` +
+    `module of the tool names by new URL("./name", import.meta.url) or join(__dirname, "name"), written out; use ` +
+    `fs.promises with a grant of the capability "fs" for others`;
   return Object.assign(nodeError(Error, "ENOENT", message), { errno: -2, syscall: operation, path: name });
 }
 
@@ -137,17 +157,9 @@ const sync: NodeModule = {
   readFileSync: (path: unknown, options?: unknown) => shown(bytesOf("open", path).slice(), options),
   existsSync: (path: unknown) => fileAt(path) !== undefined,
   statSync: (path: unknown, options?: { throwIfNoEntry?: boolean }) => {
-    const bytes = fileAt(path);
-    if (bytes === undefined && options?.throwIfNoEntry === false) return undefined;
-    const { length } = bytes ?? bytesOf("stat", path);
-    return statsOf({
-      size: length,
-      mtimeMs: 0,
-      mtime: new Date(0),
-      isFile: () => true,
-      isDirectory: () => false,
-      isSymbolicLink: () => false,
-    });
+    const stats = foundStats(path);
+    if (stats === undefined && options?.throwIfNoEntry !== false) throw missing("stat", path);
+    return stats;
   },
   accessSync: (path: unknown) => void bytesOf("access", path),
   realpathSync: (path: unknown) => (bytesOf("realpath", path), pathOf(path)),

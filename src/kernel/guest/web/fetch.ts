@@ -16,7 +16,8 @@ import { Utf8Decoder } from "./utf8.ts";
 const BODY_MAX_BYTES = 32 * 1024 * 1024;
 
 const NO_FILE =
-  'the tool did not bring this file: only those that a module names by new URL("./name", import.meta.url) are there';
+  'the tool did not bring this file: only those that a module names by new URL("./name", import.meta.url) or ' +
+  'join(__dirname, "name"), written out, are there';
 
 /** The host's response, sent once the headers are known. */
 interface Answer {

@@ -1,16 +1,19 @@
 import { isUtf8 } from "node:buffer";
 import { readFile, realpath, stat } from "node:fs/promises";
 import path from "node:path";
-import { type Loader, type OnLoadResult, transform } from "esbuild";
+import { type Loader, type OnLoadResult, transform, type TransformOptions } from "esbuild";
 import { FILES_FOLDER, FILES_KEY } from "../../guest/host.ts";
 import { TARGET } from "./imports.ts";
+import { MAY_NAME_FILES, namedFiles } from "./named-files.ts";
+import { MAX_SOURCE_BYTES } from "./source-budget.ts";
+import { isIn, packageFolder } from "./specifier.ts";
 
 /**
- * `import.meta` of the modules in a bundle, and the files that they name by it. All modules stand under one folder that
+ * `import.meta`, `__dirname` and `__filename` of the modules in a bundle, and the files that they name by them. All modules stand under one folder that
  * does not exist, so no path of the host gets into a bundle.
  */
 
-/** The name that modules import their `import.meta` by. Which module asks says which it is. */
+/** The name that modules import their place by. Which module asks says which it is. */
 export const PLACE = "glovebox:place";
 
 /** The bundle's files, as the places of modules need them. */
@@ -37,16 +40,16 @@ export class ModulePlaces {
     this.#files = files;
   }
 
-  /** The text of a module without its `import.meta`. One that cannot be parsed stays as it is. */
-  async place(contents: string, loader: Loader, shown: string, tsconfigRaw = "{}"): Promise<string> {
-    if (!META.test(contents)) return contents;
-    const made = await placed(contents, loader, shown, tsconfigRaw).catch(() => undefined);
-    if (made === undefined) return contents;
-    this.#named.set(shown, made.named);
-    return made.contents;
+  /** The text of a module that knows its place. One that cannot be parsed stays as it is. */
+  async place(contents: string, loader: Loader, sourcefile: string, tsconfigRaw = "{}"): Promise<string> {
+    if (!MAY_NAME_FILES.test(contents)) return contents;
+    const options = { loader, sourcefile, target: TARGET, charset: "utf8", tsconfigRaw, logLevel: "silent" } as const;
+    const made = await withPlace(contents, options).catch(() => contents);
+    if (made !== contents) this.#named.set(sourcefile, namedFiles(contents));
+    return made;
   }
 
-  /** The module that a module's `import.meta` is imported from. It first leaves the files that the module names. */
+  /** The module from which a module gets its place. It first leaves the files that the module names. */
   async load(shown: string): Promise<OnLoadResult> {
     const place = this.#files.placeOf(shown);
     const brought: string[] = [];
@@ -69,62 +72,65 @@ export class ModulePlaces {
     const real = await realpath(file).catch(() => file);
     const found = await stat(real).catch(() => undefined);
     if (found?.isFile() !== true || !this.#files.mayReach(real, importer)) return undefined;
-    // A package's module for a worker would be more than the rest of the bundle, and there are no workers.
-    if (CODE.test(real) && !this.#files.isOwn(importer)) return undefined;
+    if (!this.#files.isOwn(importer) && !isPackagesData(real, found.size, importer)) return undefined;
     this.#files.take(real, found.size);
     return readFile(real);
   }
 }
 
-/** A module whose `import.meta` is replaced by a name that an appended import defines: lines and columns stay. */
-interface PlacedModule {
-  readonly contents: string;
-  /** Relative URLs and paths of files that the module names by a literal, from its own folder. */
-  readonly named: readonly string[];
+/** Whether a file is data of the package that names it. A module for a worker has none here, and is more than the rest. */
+function isPackagesData(file: string, bytes: number, importer: string): boolean {
+  return isIn(file, packageFolder(importer)) && !CODE.test(file) && bytes <= MAX_SOURCE_BYTES;
 }
 
 const META = /\bimport\s*\.\s*meta\b/;
 const META_HERE = new RegExp(META, "y");
 /** As long as `import.meta`. */
 const SPARE_NAMES = ["import_meta", "import$meta", "$importmeta", "_importmeta", "importmeta_"];
-/** `new URL("./name", ` before an `import.meta.url`. */
-const URL_BEFORE = /\bnew\s+URL\s*\(\s*(["'`])([^"'`\\$\n]{1,500})\1\s*,\s*$/;
-/** `join(` before an `import.meta.dirname`, and the rest of the call behind it. */
-const JOIN_BEFORE = /\b(?:join|resolve)\s*\(\s*$/;
-const NAMES_BEHIND = /^\s*\.\s*dirname\s*((?:,\s*(?:"[^"\\\n]{1,500}"|'[^'\\\n]{1,500}')\s*){1,9}),?\s*\)/;
 /** Neither absolute nor with a scheme. */
 const RELATIVE = /^(?![/\\]|[a-z][a-z\d+.-]*:)/i;
 const CODE = /\.[cm]?[jt]s$/;
-/** Characters around an `import.meta` that are looked at. */
-const AROUND = 1_000;
+/** Comments and directives before a module's first statement. */
+const START = /^(?:#!.*)?(?:\s+|\/\/.*|\/\*[^]*?\*\/|(["'])use [\w ]+\1\s*;?)*/;
 
-/** Replaces a module's `import.meta`. Rejects as esbuild does. */
-async function placed(
-  contents: string,
-  loader: Loader,
-  sourcefile: string,
-  tsconfigRaw: string,
-): Promise<PlacedModule> {
+async function withPlace(contents: string, options: TransformOptions): Promise<string> {
   const name = SPARE_NAMES.find((one) => !contents.includes(one));
-  if (name === undefined) return { contents, named: [] };
+  const made = name === undefined ? contents : await withoutMeta(contents, name, options);
+  return withFolder(made, made === contents ? undefined : name, options);
+}
+
+/**
+ * A module with its own `__dirname` and `__filename`, if it names them and does not define them: on the line of its
+ * first statement, behind its directives. `meta`: the name that it has for its `import.meta`.
+ */
+async function withFolder(contents: string, meta: string | undefined, options: TransformOptions): Promise<string> {
+  const names = ["dirname", "filename"].filter((one) => contents.includes(`__${one}`));
+  if (names.length === 0) return contents;
+  const [start] = START.exec(contents) ?? [""];
+  const place = meta ?? `require(${JSON.stringify(PLACE)}).default`;
+  const made = `${start}var ${names.map((one) => `__${one} = ${place}.${one}`).join(", ")}; ${contents.slice(start.length)}`;
+  // A name that is defined twice is an error, and no free one.
+  return transform(made, options).then(
+    () => made,
+    () => contents,
+  );
+}
+
+/** A module whose `import.meta` is replaced by a name that an appended import defines: lines and columns stay. */
+async function withoutMeta(contents: string, name: string, options: TransformOptions): Promise<string> {
+  if (!META.test(contents)) return contents;
   // The warnings are the places where the module really means it, and not a text or a comment.
   const { warnings } = await transform(contents, {
-    loader,
-    sourcefile,
+    ...options,
     format: "esm",
-    target: TARGET,
     supported: { "import-meta": false },
-    charset: "utf8",
-    tsconfigRaw,
-    logLevel: "silent",
     // In a `try` and in packages, esbuild does not warn by itself.
     logOverride: { "empty-import-meta": "warning" },
     logLimit: 0,
   });
   const places = warnings.flatMap(({ id, location }) => (id === "empty-import-meta" && location ? [location] : []));
-  if (places.length === 0) return { contents, named: [] };
+  if (places.length === 0) return contents;
   const lines = contents.split(/(?<=\r\n|[\n\u2028\u2029]|\r(?!\n))/);
-  const named = new Set<string>();
   let made = "";
   let at = 0;
   let lineStart = 0;
@@ -136,36 +142,17 @@ async function placed(
     const [found] = META_HERE.exec(contents) ?? [];
     if (found === undefined) continue;
     const end = start + found.length;
-    for (const one of namedAt(contents.slice(Math.max(0, start - AROUND), start), contents.slice(end, end + AROUND)))
-      named.add(one);
     // The text between its words stays: it may have line breaks.
     made += contents.slice(at, start) + name + found.replaceAll(/\S/g, "");
     at = end;
   }
   const imported = `\nimport ${name} from ${JSON.stringify(PLACE)};`;
-  return { contents: made + contents.slice(at) + imported, named: [...named] };
+  return made + contents.slice(at) + imported;
 }
 
 /** esbuild counts columns in bytes of UTF-8. */
 function unitsOf(line: string, bytes: number): number {
   return Buffer.from(line).toString("utf8", 0, bytes).length;
-}
-
-function namedAt(before: string, behind: string): readonly string[] {
-  const url = /^\s*\.\s*url\b/.test(behind) ? URL_BEFORE.exec(before)?.[2] : undefined;
-  if (url !== undefined) return [decoded(url)];
-  const names = JOIN_BEFORE.test(before) ? NAMES_BEHIND.exec(behind)?.[1] : undefined;
-  if (names === undefined) return [];
-  return [path.posix.join(...Array.from(names.matchAll(/["']([^"']*)["']/g), ([, one = ""]) => one))];
-}
-
-/** The path that a relative URL names; one with a scheme is left as it is, and names no file. */
-function decoded(url: string): string {
-  try {
-    return decodeURIComponent(url.replace(/[?#].*$/s, ""));
-  } catch {
-    return url;
-  }
 }
 
 function metaOf(place: string): object {

@@ -29,7 +29,8 @@ const READS = `
       await Promise.all(others.map(status))];
   };`;
 const NO_FILE =
-  'the tool did not bring this file: only those that a module names by new URL("./name", import.meta.url) are there';
+  'the tool did not bring this file: only those that a module names by new URL("./name", import.meta.url) or ' +
+  'join(__dirname, "name"), written out, are there';
 const READ = [
   "application/json",
   "file:///tool/tools/table.json",
@@ -70,6 +71,63 @@ test("a tool reads its bundle's files with Node's fs too, and no others", async 
   await engine.register(path.join(folder, "tools/synchronous.js"));
   const answer = [{ eur: 1 }, "bytes", true, [false, false, false, false]];
   expect((await engine.execute({ name: "synchronous", arguments: {} })).output).toEqual(answer);
+});
+
+const FOLDERS = {
+  "tools/common.js": `"use strict"; const fs = require("fs"), path = require("path");
+    const isStrict = (function () { return this === undefined; })();
+    exports.spec = { name: "common", description: "Reads." };
+    exports.default = async () => [__dirname, __filename, isStrict, require("../lib/inner.js"),
+      JSON.parse(fs.readFileSync(path.join(__dirname, "table.json"), "utf8")),
+      (await fs.promises.stat(path.resolve(__dirname, "bytes.bin"))).size];`,
+  "lib/inner.js": `const fs = require("fs"); const data = require("path").join(__dirname, "..", "data");
+    exports.texts = [fs.readFileSync(__dirname + "/a.txt", "utf8"), fs.readFileSync(\`\${__dirname}/../data/b.txt\`, "utf8"),
+      fs.readFileSync(require("path").join(data, "c.txt"), "utf8"), __dirname, typeof __filename];`,
+  "tools/module.mjs": `import { readFileSync } from "node:fs"; import path, { dirname, join } from "node:path";
+    import { fileURLToPath } from "node:url";
+    export const spec = { name: "module", description: "Reads." };
+    const __filename = fileURLToPath(import.meta.url);
+    const __dirname = dirname(__filename);
+    const here = path.dirname(fileURLToPath(import.meta.url));
+    export default () => [__dirname, readFileSync(join(__dirname, "table.json"), "utf8"), readFileSync(here + "/bytes.bin", "utf8"),
+      readFileSync(join(path.dirname(fileURLToPath(import.meta.url)), "../data/c.txt"), "utf8")];`,
+  "tools/typed.ts": `import { readFileSync } from "node:fs"; import path from "node:path";
+    declare const __dirname: string;
+    export const spec = { name: "typed", description: "Reads." };
+    const folder: string = path.resolve(__dirname, "../data");
+    export default (): unknown => [__dirname, readFileSync(path.join(folder, "b.txt"), "utf8")];`,
+  "lib/a.txt": "a",
+  "data/b.txt": "b",
+  "data/c.txt": "c",
+};
+
+test.each([
+  [
+    "common.js",
+    ["/tool/tools", "/tool/tools/common.js", true, { texts: ["a", "b", "c", "/tool/lib", "string"] }, { eur: 1 }, 5],
+  ],
+  ["module.mjs", ["/tool/tools", `{ "eur": 1 }`, "bytes", "c"]],
+  ["typed.ts", ["/tool/tools", "b"]],
+])("a module reads files by its own folder, as people write it: %s", async (file, answer) => {
+  const folder = await temporaryFolder({ ...FILES, ...FOLDERS });
+  await engine.register(path.join(folder, "tools", file));
+  const { output, error } = await engine.execute({ name: path.parse(file).name, arguments: {} });
+  expect([error, output]).toEqual([null, answer]);
+});
+
+test("a package reads its own files by its folder, and none of the project", async () => {
+  const folder = await temporaryFolder({
+    ...FILES,
+    "tools/packaged.js": `export const spec = { name: "packaged", description: "Reads." };
+      import read from "own-files"; export default read;`,
+    "node_modules/own-files/package.json": `{ "main": "lib/index.js" }`,
+    "node_modules/own-files/words.txt": "words",
+    "node_modules/own-files/lib/index.js": `const { existsSync, readFileSync } = require("fs"), path = require("path");
+      module.exports = () => [readFileSync(path.join(__dirname, "../words.txt"), "utf8"),
+        existsSync(path.join(__dirname, "../../../tools/table.json"))];`,
+  });
+  await engine.register(path.join(folder, "tools/packaged.js"));
+  expect((await engine.execute({ name: "packaged", arguments: {} })).output).toEqual(["words", false]);
 });
 
 test("the half of a tool that calls need brings the files that it names", async () => {
