@@ -4,6 +4,7 @@ import type { Grants } from "../broker/grants.ts";
 import type { Policy } from "../broker/policy.ts";
 import type { Reconfigured } from "./telemetry/events.ts";
 import { type EngineOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
+import { failureOf } from "../tool/failed-tools.ts";
 import { isSameTool, type RegisteredTool } from "../tool/registered-tool.ts";
 
 /** Options in force. Some can change while calls run. */
@@ -80,7 +81,8 @@ export class Reconfiguration {
     const settled = await Promise.allSettled(tools.map((tool) => registrar.prepare(tool, { bounds: resolved })));
     const prepared = settled.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
     try {
-      for (const one of settled) if (one.status === "rejected") throw one.reason;
+      const failure = failureOf(settled);
+      if (failure !== undefined) throw failure;
       registrar.requireOpen();
       registry.requireRoom(prepared);
       return prepared;

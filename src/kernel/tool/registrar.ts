@@ -12,6 +12,7 @@ import { definedIn, withJsonSchemas } from "./defined-tool.ts";
 import { checkDefinition, type ToolDefinition, type ToolLocation } from "./definition.ts";
 import { bundleContext, checksOf, laneOf, load, type OmittedTool, type PrepareContext } from "./load.ts";
 import { type ModuleReaders, recordReader } from "./contracts/contract.ts";
+import { failureOf } from "./failed-tools.ts";
 import type { ToolRuntimes } from "./runtimes/runtime.ts";
 import { configFor, type LocationExtras, readTools, requireTool } from "./module.ts";
 import type { Packages } from "./packages.ts";
@@ -116,7 +117,8 @@ export class Registrar {
     if (preparing.size + preparing.pending === 0) this.#preparing.delete(registrant);
     const prepared = settled.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
     try {
-      for (const one of settled) if (one.status === "rejected") throw one.reason;
+      const failure = failureOf(settled);
+      if (failure !== undefined) throw failure;
       const twice = nameOfTwo(prepared);
       if (twice === undefined) return prepared;
       const problem = `more than one tool is called "${twice}", so none of them is registered`;
