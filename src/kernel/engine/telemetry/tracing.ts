@@ -24,7 +24,7 @@ export function activeSpan(): SpanContext | undefined {
   return openTelemetry()?.trace.getActiveSpan()?.spanContext();
 }
 
-/** Makes a call whose span has more attributes, where the process traces. */
+/** Answers a protocol's request by a call, whose span is that of a server and has more attributes, where the process traces. */
 export function describeCall<Value>(attributes: () => Attributes, call: () => Value): Value {
   const { context } = openTelemetry() ?? {};
   return context === undefined ? call() : context.with(context.active().setValue(MORE, attributes()), call);
@@ -38,6 +38,8 @@ export function recordedTrace(): string | undefined {
 
 /** Key of a context under which the attributes of `describeCall` are. */
 const MORE = Symbol("attributes of a call");
+/** `SpanKind.INTERNAL` and `SpanKind.SERVER` */
+const [INTERNAL, SERVER] = [0, 1];
 /** `TraceFlags.SAMPLED` */
 const SAMPLED = 1;
 const SCOPE = "glovebox";
@@ -130,16 +132,18 @@ export class CallTrace implements SessionTrace {
     const active = given.deleteValue(MORE);
     // Without a context manager no span is active, but the parent is known.
     const above = parent !== null && trace.getSpan(active) === undefined ? parent.#runContext : active;
+    const asked = given.getValue(MORE) as Attributes | undefined;
+    const kind = asked === undefined ? INTERNAL : SERVER;
     const attributes = {
       "gen_ai.operation.name": "execute_tool",
       "gen_ai.tool.type": "function",
       "gen_ai.tool.call.id": callId,
       ...(tool === "" ? {} : { "gen_ai.tool.name": tool }),
       ...(tenant === "" ? {} : { "glovebox.tenant": tenant }),
-      ...(given.getValue(MORE) as Attributes | undefined),
+      ...asked,
     };
     const name = tool === "" ? "glovebox.call" : `glovebox.call ${tool}`;
-    this.#span = tracer.startSpan(name, { attributes, startTime: this.#time(this.#waitMs) }, above);
+    this.#span = tracer.startSpan(name, { attributes, kind, startTime: this.#time(this.#waitMs) }, above);
     this.#context = trace.setSpan(above, this.#span);
     this.#runContext = this.#context;
   }

@@ -5,7 +5,7 @@ import { createServer as createHttpServer, type IncomingHttpHeaders } from "node
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { Client, InMemoryTransport, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { context, propagation, type Span, trace } from "@opentelemetry/api";
+import { context, propagation, type Span, SpanKind, trace } from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
 import { W3CTraceContextPropagator } from "@opentelemetry/core";
 import {
@@ -358,6 +358,8 @@ test("over MCP, a call's span has what the conventions for MCP ask for, and the 
   });
   expect(sessionId).toMatch(/^[\w-]{43}$/);
   expect(described("glovebox.call look")).toEqual({});
+  const kinds = ["glovebox.call parent", "glovebox.call look"].map((name) => the(spans, name).kind);
+  expect(kinds).toEqual([SpanKind.SERVER, SpanKind.INTERNAL]);
 });
 
 test("a server that is started as the sample says writes its last spans before it ends", async () => {
