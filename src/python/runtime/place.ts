@@ -27,11 +27,14 @@ export interface PythonPlace {
   readonly image: string;
 }
 
-let place: PythonPlace | null | undefined;
+let place: PythonPlace | null = null;
 
-/** `null` if Pyodide is not installed or no folder is writable. Creates the folder of images if needed. */
+/**
+ * `null` if Pyodide is not installed or no folder is writable: the next call looks again. Creates the folder of images if
+ * needed.
+ */
 export function pythonPlace(): PythonPlace | null {
-  if (place === undefined) {
+  if (place === null) {
     const pyodide = findPyodide();
     const name = pyodide === null ? "" : `python-${hashOf(pyodide)}`;
     const cache = pyodide === null ? null : cacheFolder(name);

@@ -1,14 +1,16 @@
 import { registerHooks } from "node:module";
-import { expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { ToolRegistry } from "../../../src/contrib/strands/index.ts";
 
 // As on a machine where the optional package is not installed.
-registerHooks({
+const hooks = registerHooks({
   resolve(specifier, context, next) {
     if (specifier === "pyodide") throw new Error("Cannot find package 'pyodide'");
     return next(specifier, context);
   },
 });
+// Other files run in this process after this one.
+afterAll(() => hooks.deregister());
 
 test("without Pyodide, the default registry leaves python_exec out and says why", async () => {
   const logged: unknown[] = [];
