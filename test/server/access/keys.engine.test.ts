@@ -374,8 +374,9 @@ describe("a key's rate", () => {
     await using bench = await startBench([
       { name: "slow", tenant: "a", roles: ["execute"], rate: { calls: 1, perMs: 1_500 } },
     ]);
-    expect((await execute(bench, "slow", "echo")).status).toBe(200);
-    expect((await execute(bench, "slow", "echo")).status).toBe(429);
+    // Both at once: on a busy machine the time may be over when the first has ended.
+    const both = await Promise.all([1, 2].map(() => execute(bench, "slow", "echo")));
+    expect(new Set(both.map(({ status }) => status))).toEqual(new Set([200, 429]));
     await vi.waitFor(async () => expect((await execute(bench, "slow", "echo")).status).toBe(200), {
       timeout: 120_000,
       interval: 50,
@@ -408,15 +409,19 @@ describe("a key's quota", () => {
         quota: { calls: 2, windowMs: 3_600_000 },
       },
     ]);
-    // As many calls come too fast as the machine has time for.
+    // Two at once, so that one of them comes too fast, however slow the machine is.
     let [answered, early] = [0, 0];
     const answer = await vi.waitFor(
       async () => {
-        const one = await execute(bench, "k", "echo");
-        if (one.status === 200) answered++;
-        else if (one.body.error?.message.includes("the calls that it may") === false) early++;
-        else return one;
-        throw new Error("the quota is not used up");
+        const refused = [];
+        for (const one of await Promise.all([1, 2].map(() => execute(bench, "k", "echo")))) {
+          if (one.status === 200) answered++;
+          else if (one.body.error?.message.includes("the calls that it may") === false) early++;
+          else refused.push(one);
+        }
+        const [first] = refused;
+        if (first === undefined) throw new Error("the quota is not used up");
+        return first;
       },
       { timeout: 120_000, interval: 20 },
     );
@@ -767,7 +772,8 @@ describe("keys", () => {
     const events = body?.pipeThrough(new TextDecoderStream())[Symbol.asyncIterator]();
     expect((await events?.next())?.value).toMatch(/^data: /);
     keys.replace([{ ...watcher, hash: createKey().hash }]);
-    expect((await events?.next())?.done).toBe(true);
+    // A snapshot of the time before may be on its way.
+    while ((await events?.next())?.done === false);
   });
 
   test("stand in a configuration, which says where one is wrong and shows nothing of it", async () => {
