@@ -208,8 +208,8 @@ test("a server that closes sends the lines of the calls that it has begun", asyn
   });
   await entered.promise;
   const closing = server.close();
-  gate.resolve();
-  const lines = await Array.fromAsync(linesOf(response));
+  const lines: Line[] = [];
+  for await (const line of linesOf(response)) if (lines.push(line) === 1) gate.resolve();
   expect(lines.map(({ index, result }) => [index, result.success])).toEqual([
     [1, true],
     [0, true],
