@@ -2,7 +2,7 @@ import { createServer as createProxy, connect as connectTo, type Socket } from "
 import { once } from "node:events";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { CallEvent, Engine } from "../../../src/glovebox/index.ts";
+import { type CallEvent, defineCapability, type Engine } from "../../../src/glovebox/index.ts";
 import { ANYBODY } from "../../../src/server/access/caller.ts";
 import { ScopedEngine } from "../../../src/server/access/scoped-engine.ts";
 import { createServer, type Server } from "../../../src/server/http/server.ts";
@@ -15,6 +15,9 @@ const SLOW = `export default async ({ form, ms = 400 }, { progress }) => {
   await new Promise((done) => setTimeout(done, ms));
   return form === "long" ? { text: "é\\n".repeat(150_000) } : "done";
 }`;
+/** It ends when the test lets it. */
+const GATED = "export default async (_, { host }) => { await host.gate.pass(); return 'done'; };";
+const opened = Promise.withResolvers<void>();
 const LONG_TEXT = "é\n".repeat(150_000);
 const ACCEPT = "application/json, text/event-stream";
 const INITIALIZE = {
@@ -28,7 +31,9 @@ let engine: Engine;
 let server: Server;
 
 beforeAll(async () => {
-  engine = await openEngine();
+  const gate = defineCapability({ name: "gate", methods: { pass: { handler: () => opened.promise } } });
+  engine = await openEngine({ capabilities: [gate], policy: { rules: [{ allow: { gate: true } }] } });
+  await engine.register({ name: "gated", description: "Waits", source: GATED, capabilities: { gate: true } });
   await engine.register({ name: "slow", description: "Takes a while", source: SLOW });
   server = await createServer(engine, { port: 0 });
 });
@@ -125,11 +130,11 @@ describe("a client that loses its connection", () => {
   test("finds the events after the one that it has, and the stream's end", async () => {
     await using proxy = await openProxy(server.port);
     const session = await openSession(proxy.url);
+    const done = ended();
     const events = eventsOf(await send(proxy.url, callOf("slow"), session));
     const first = (await events.next()).value as StreamEvent;
     expect(first).toMatchObject({ id: expect.stringMatching(/^[0-9a-f-]{36}_1$/), retry: "1000", data: "" });
     await events.next();
-    const done = ended();
     proxy.drop();
     await events.next().catch(() => undefined);
     expect((await done).result.success).toBe(true);
@@ -144,9 +149,10 @@ describe("a client that loses its connection", () => {
 
   test("takes its stream over from a connection whose end the server has not noticed", async () => {
     const session = await openSession(`${server.url}/mcp`);
-    const lost = eventsOf(await send(`${server.url}/mcp`, callOf("slow"), session));
+    const lost = eventsOf(await send(`${server.url}/mcp`, callOf("gated"), session));
     const first = (await lost.next()).value as StreamEvent;
     const again = await send(`${server.url}/mcp`, null, { ...session, "last-event-id": first.id ?? "" });
+    opened.resolve();
     const results = await Array.fromAsync(eventsOf(again));
     expect(JSON.parse(results.at(-1)?.data ?? "")).toMatchObject({ id: 2, result: {} });
     const rest = await Array.fromAsync(lost);

@@ -1,8 +1,8 @@
-import { createEngine, type Engine } from "../../../src/glovebox/index.ts";
+import { createEngine, type Engine, type EngineOptions } from "../../../src/glovebox/index.ts";
 
 /** An engine with a tool that answers, one that fails, one that waits until it is cancelled, and one with an odd name. */
-export async function openEngine(): Promise<Engine> {
-  const engine = await createEngine({ workers: 1, executor: "threads", modelChars: Infinity });
+export async function openEngine(options: EngineOptions = {}): Promise<Engine> {
+  const engine = await createEngine({ workers: 1, executor: "threads", modelChars: Infinity, ...options });
   await engine.register({
     name: "get_weather",
     description: "Current weather of a city",
