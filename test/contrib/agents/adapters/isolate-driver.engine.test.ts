@@ -111,7 +111,8 @@ describe("a driver of TanStack AI", () => {
       });
       const { success, error } = await context.execute(code);
       expect([success, error?.name]).toEqual([false, "TimeoutError"]);
-      expect((await context.execute("return 42")).value).toBe(42);
+      // The same time is short for another realm on a busy machine.
+      await expect.poll(async () => (await context.execute("return 42")).value).toBe(42);
     },
   );
 
