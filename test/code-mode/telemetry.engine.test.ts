@@ -170,14 +170,17 @@ describe("the calls of a program in its metadata", () => {
   });
 
   test("say which had not ended with the program", async () => {
-    const slow = codeMode(engine, { typeCheck: "off", limits: { wallMs: 200 } });
     await engine.register({
       name: "wait",
       description: "Waits.",
       source: "export default () => new Promise((r) => setTimeout(r, 5000));",
     });
-    const { error, metadata } = await slow.run("await tools.wait({})");
-    expect(error?.code).toBe("wall_limit");
+    const controller = new AbortController();
+    const abort = ({ tool }: { readonly tool: string }): void => void (tool === "wait" && controller.abort());
+    engine.on("tool:pre", abort);
+    const { error, metadata } = await mode.run("await tools.wait({})", { signal: controller.signal });
+    engine.off("tool:pre", abort);
+    expect(error?.code).toBe("cancelled");
     expect(metadata.calls?.[0]?.tool).toBe("wait");
     expect(metadata.calls?.[0]?.code).not.toBe("ok");
   });
