@@ -18,7 +18,16 @@ const TICKS = {
   capabilities: { work: true },
 };
 const PLAIN = { name: "plain", description: "Asks for nothing.", source: "export default () => 1;" };
-const ENDLESS = { name: "endless", description: "Never ends.", source: "export default () => { for (;;); };" };
+const ENDLESS = {
+  name: "endless",
+  description: "Computes without an end, and says so after a while.",
+  source: `export default (i, { progress }) => {
+    for (let at = 0, sum = 0; ; at++) {
+      sum += at % 7;
+      if (at === 3e7) progress(sum);
+    }
+  };`,
+};
 const GREEDY = {
   name: "greedy",
   description: "Computes, and then needs more memory than it may have.",
@@ -72,7 +81,9 @@ describe("what the host does for a call", () => {
 
   test("is what a cancelled call has used, and not what it might have used", async () => {
     const limits = { cpuMs: 20_000, wallMs: 30_000 };
-    const { error } = await run("endless", "cancels", {}, { limits, signal: AbortSignal.timeout(300) });
+    const controller = new AbortController();
+    const onProgress = () => controller.abort();
+    const { error } = await run("endless", "cancels", {}, { limits, signal: controller.signal, onProgress });
     expect(error?.code).toBe("cancelled");
     await expect.poll(() => engine.usage("cancels").executorMs, { timeout: 60_000 }).toBeGreaterThan(1);
     expect(engine.usage("cancels").executorMs).toBeLessThan(10_000);
