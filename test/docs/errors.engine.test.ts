@@ -23,7 +23,11 @@ const TOOLS: readonly ToolDefinition[] = [
     source: 'export default () => {\n  throw new Error("No message provided");\n};',
   },
   { name: "spin", description: "Never ends.", source: "export default () => { for (;;); };", limits: { cpuMs: 20 } },
-  { name: "wait", description: "Waits.", source: "export default () => new Promise(() => {});" },
+  {
+    name: "wait",
+    description: "Says that it waits, and waits.",
+    source: "export default (_, { progress }) => { progress(1); return new Promise(() => {}); };",
+  },
   { name: "large", description: "Answers at length.", source: 'export default () => "x".repeat(2_000_000);' },
   {
     name: "wrong",
@@ -118,11 +122,11 @@ test.each<[code: ErrorCode, tool: string, args?: object, options?: ExecuteOption
   ["login_required", "crm.list"],
   ["capability_limit", "ask"],
 ])("the page of %s shows the error as it is", async (code, name, args = {}, options = {}) => {
-  // Long enough for the call to start, and too short for one that waits for ever.
-  const signal = code === "cancelled" ? AbortSignal.timeout(300) : null;
+  const controller = new AbortController();
+  const cancels = { signal: controller.signal, onProgress: () => controller.abort() };
   const { error } = await engine.execute(
     { name, arguments: args as Record<string, unknown> },
-    signal === null ? options : { ...options, signal },
+    code === "cancelled" ? cancels : options,
   );
   const { message, details }: ErrorText = ERROR_TEXTS[code];
   expect(error?.code).toBe(code);
