@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { codeMode } from "../../../src/code-mode/index.ts";
-import { createEngine, type Engine, type ToolResult } from "../../../src/glovebox/index.ts";
+import type { Engine, ToolResult } from "../../../src/glovebox/index.ts";
 import { type Answer, type Api, documentOf, engineWith, sendJson, serveApi } from "./api.ts";
-import { type HandServer, serveByHand } from "./mcp-by-hand.ts";
+import { type HandServer, openConnected, serveByHand } from "./mcp-by-hand.ts";
 
 /*
  * One test for each row of the design's table of faults that is about connectors. `connector-secrets` and
@@ -44,7 +44,7 @@ beforeAll(async () => {
     ["POST", "/moved", "moved", { responses: { "302": {} } }],
   ]);
   const options = engineWith(api, await api.write(document), { timeoutMs: 5_000 });
-  engine = await createEngine({
+  engine = await openConnected({
     ...options,
     connectors: { ...options.connectors, hand: { mcp: { url: `${hand.origin}/mcp` }, timeoutMs: 5_000 } },
     policy: { rules: [{ allow: { connector: ["crm", "hand"] } }] },

@@ -1,5 +1,14 @@
 import type { ServerResponse } from "node:http";
+import { vi } from "vitest";
+import { createEngine, type Engine, type EngineOptions } from "../../../src/glovebox/index.ts";
 import { type Api, sendJson, serveApi, type Seen } from "./api.ts";
+
+/** An engine whose connectors are all up: on a busy machine it may start before they are. */
+export async function openConnected(options: EngineOptions): Promise<Engine> {
+  const engine = await createEngine(options);
+  await vi.waitUntil(() => engine.connectors().every(({ state }) => state === "up"), { timeout: 120_000 });
+  return engine;
+}
 
 /** A tool as an MCP server lists it. */
 export interface ListedTool {

@@ -2,13 +2,12 @@ import { expect, test } from "vitest";
 import {
   type ConnectorChange,
   createEngine,
-  type Engine,
   type EngineOptions,
   type ToolResult,
 } from "../../../src/glovebox/index.ts";
 import { checkConnectors } from "../../../src/connectors/index.ts";
 import { SECRET } from "./api.ts";
-import { type HandServer, serveByHand } from "./mcp-by-hand.ts";
+import { type HandServer, openConnected, serveByHand } from "./mcp-by-hand.ts";
 
 const LIST = [
   { name: "read", description: "Reads." },
@@ -28,18 +27,11 @@ function optionsFor({ origin }: HandServer, more: object = {}): EngineOptions {
   };
 }
 
-/** An engine whose connectors are all up: on a busy machine it may start before they are. */
-async function opened(options: EngineOptions): Promise<Engine> {
-  const engine = await createEngine(options);
-  await expect.poll(() => engine.connectors().every(({ state }) => state === "up"), { timeout: 60_000 }).toBe(true);
-  return engine;
-}
-
 test("with a pin, a list with other tools is not taken in, and the change names them", async () => {
   await using hand = await serveByHand(LIST);
   const [report] = await checkConnectors(optionsFor(hand));
   expect(report?.digest).toMatch(/^sha256:[0-9a-f]{64}$/);
-  await using engine = await opened(optionsFor(hand, { pin: report?.digest }));
+  await using engine = await openConnected(optionsFor(hand, { pin: report?.digest }));
   const changes: ConnectorChange[] = [];
   engine.on("connector:change", (change) => changes.push(change));
   expect(engine.list().map(({ name }) => name)).toEqual(["hand.drop", "hand.read", "hand.write"]);
@@ -68,7 +60,7 @@ test("with a pin, a list with other tools is not taken in, and the change names 
 
 test("without a pin, a list with other tools is taken in, and the change names them", async () => {
   await using hand = await serveByHand(LIST);
-  await using engine = await opened(optionsFor(hand));
+  await using engine = await openConnected(optionsFor(hand));
   const changes: ConnectorChange[] = [];
   engine.on("connector:change", (change) => changes.push(change));
   hand.tools = [{ name: "read", description: "Reads all." }, { name: "more" }];
@@ -114,7 +106,7 @@ test("the answers of a server are read in the tool's isolate: values, texts of J
     if (tool === "echo") return text(JSON.stringify({ key: headers["authorization"] }));
     return { isError: true, ...text("it broke") };
   };
-  await using engine = await opened(optionsFor(hand));
+  await using engine = await openConnected(optionsFor(hand));
   const call = (tool: string): Promise<ToolResult> => engine.execute({ name: `hand.${tool}`, arguments: {} });
   expect((await call("structured")).output).toEqual({ sum: 3 });
   expect((await call("text")).output).toEqual({ items: [1] });

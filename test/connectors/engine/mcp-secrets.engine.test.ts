@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
 import { codeMode } from "../../../src/code-mode/index.ts";
-import { createEngine, type EngineOptions } from "../../../src/glovebox/index.ts";
+import type { EngineOptions } from "../../../src/glovebox/index.ts";
 import { byHand } from "../tool/mcp/programs/by-hand.ts";
 import { serve } from "../tool/mcp/programs/http.ts";
+import { openConnected } from "./mcp-by-hand.ts";
 
 const optionsOf = (connectors: NonNullable<EngineOptions["connectors"]>, more: EngineOptions): EngineOptions => ({
   workers: 1,
@@ -31,7 +32,7 @@ test("the value of a secret is in no output, log line, event and error, though t
   const told: unknown[] = [];
   const log = (fields: object, message: string): void => void told.push([fields, message]);
   const headers = { authorization: "Bearer {secret:T}" };
-  await using engine = await createEngine(
+  await using engine = await openConnected(
     optionsOf({ c: { mcp: { url, headers } } }, { secrets, logger: { trace: log, debug: log, info: log, warn: log } }),
   );
   for (const name of ["tool:post", "tool:error", "connector:up"] as const)

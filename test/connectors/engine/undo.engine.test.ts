@@ -3,7 +3,7 @@ import { codeMode } from "../../../src/code-mode/index.ts";
 import { checkConnectors } from "../../../src/connectors/index.ts";
 import { createEngine, type Engine } from "../../../src/glovebox/index.ts";
 import { bodyWith, documentOf, engineWith, sendJson, serveApi } from "./api.ts";
-import { serveByHand } from "./mcp-by-hand.ts";
+import { openConnected, serveByHand } from "./mcp-by-hand.ts";
 
 /* A connector says which tool undoes an operation of its server. */
 
@@ -54,7 +54,7 @@ test("a tool of an MCP server is undone by one of the same server", async () => 
     called.push(params);
     return { content: [], structuredContent: { number: 7 } };
   };
-  await using engine = await createEngine({
+  await using engine = await openConnected({
     workers: 1,
     executor: "threads",
     connectors: {

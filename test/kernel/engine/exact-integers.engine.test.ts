@@ -6,7 +6,6 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { codeMode } from "../../../src/code-mode/index.ts";
 import {
-  createEngine,
   defineCapability,
   type Engine,
   type EngineOptions,
@@ -19,7 +18,7 @@ import { parseForWriting, rawDigits } from "../../../src/kernel/base/exact-json.
 import { callTools } from "../../../src/standard/contracts.ts";
 import { replayCall } from "../../../src/standard/create-engine.ts";
 import { readRecording } from "../../../src/kernel/engine/replay/recording.ts";
-import { type HandServer, serveByHand } from "../../connectors/engine/mcp-by-hand.ts";
+import { type HandServer, openConnected, serveByHand } from "../../connectors/engine/mcp-by-hand.ts";
 import { bodyWith, documentOf, serveApi, type Api } from "../../connectors/engine/api.ts";
 
 /** From a report of a program that passed `1915883588174806000` on, and so changed another object. */
@@ -130,7 +129,7 @@ beforeAll(async () => {
       { name: "sum", description: "Adds a number.", source: "export default ({ ids }) => ids[0] + 1;" },
     ],
   };
-  engine = await createEngine(options);
+  engine = await openConnected(options);
   server = await createServer(engine, { port: 0, drainMs: 100 });
 });
 afterAll(async () => {
