@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   createEngine,
   type Engine,
@@ -110,10 +110,10 @@ describe.for(["threads", "process"] as const)("a tool in %s", (executor) => {
       { name: await put(wait), arguments: { url: `${server.url}/wait` } },
       { signal: abort.signal },
     );
-    await vi.waitFor(() => expect(heard.at(-1)?.path).toBe("/wait"), 10_000);
+    await expect.poll(() => heard.at(-1)?.path).toBe("/wait");
     abort.abort();
     expect((await cancelled).error?.code).toBe("cancelled");
-    await vi.waitFor(() => expect(server.open()).toBe(0), 5_000);
+    await expect.poll(() => server.open()).toBe(0);
   });
 
   test("without a grant for the origin gets an error that names it", async () => {
@@ -137,7 +137,7 @@ describe.for(["threads", "process"] as const)("a tool in %s", (executor) => {
       "/flood",
     );
     expect(error?.code).toBe("capability_limit");
-    await vi.waitFor(() => expect(server.open()).toBe(0), 5_000);
+    await expect.poll(() => server.open()).toBe(0);
   });
 
   test("that has opened one is not tried again after its own failure", async () => {
