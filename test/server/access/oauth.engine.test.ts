@@ -1,5 +1,3 @@
-import { once } from "node:events";
-import { createServer as createListener } from "node:net";
 import { Client, ClientCredentialsProvider, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
@@ -50,15 +48,6 @@ beforeAll(async () => {
   [engine, server] = await serve({}, { keys: [{ name: "ops", hash, tenant: "ops", roles: ["execute", "metrics"] }] });
 });
 afterAll(() => cleanup.disposeAsync());
-
-/** The public address has to be known before the server listens. */
-async function freePort(): Promise<number> {
-  const listener = createListener().listen(0, "127.0.0.1");
-  await once(listener, "listening");
-  const address = listener.address();
-  await new Promise((resolve) => listener.close(resolve));
-  return typeof address === "object" ? (address?.port ?? 0) : 0;
-}
 
 const GOOD = { aud: PUBLIC, scope: "openid tools.call", org: "acme" };
 
@@ -286,19 +275,18 @@ describe("the metadata of the protected resource", () => {
   });
 
   test("leads the official client to a token by itself", async () => {
-    const port = await freePort();
-    const url = `http://127.0.0.1:${port}`;
-    await serve({}, { port, publicUrl: url });
+    // As a name server and a proxy would: the port that the server listens on is nobody else's.
+    const proxied = (url: string | URL, init?: RequestInit) => fetch(url.toString().replace(PUBLIC, server.url), init);
     const client = new Client({ name: "tester", version: "1.0.0" });
     const authProvider = new ClientCredentialsProvider({
       clientId: "tester",
       clientSecret: "x",
       expectedIssuer: issuer.url,
     });
-    await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { authProvider }));
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${PUBLIC}/mcp`), { authProvider, fetch: proxied }));
     expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["echo", "read_output", "who"]);
     expect((await client.callTool({ name: "who", arguments: {} })).content).toEqual([{ type: "text", text: "acme" }]);
-    expect(issuer.resources).toContain(`${url}/mcp`);
+    expect(issuer.resources).toContain(`${PUBLIC}/mcp`);
     await client.close();
   });
 });
