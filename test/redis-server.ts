@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { type AddressInfo, createServer } from "node:net";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -9,6 +9,11 @@ import { type ConnectionOptions, RedisConnection } from "../src/fleet/redis/conn
 
 const START_MS = 60_000;
 const CONNECT_MS = 120_000;
+/**
+ * The system gives ports from 32,768 on to whoever asks for any: no other program takes one of these between a look and
+ * its use, or while its server is away. The second port of a cluster's node is 10,000 above, and not beyond the last.
+ */
+const [PORT_FIRST, PORTS] = [11_000, 10_000];
 
 /** A Redis of a test's own, on a port that was free, with an append-only file in a folder of its own. */
 export interface RedisServer extends AsyncDisposable {
@@ -93,12 +98,26 @@ async function untilItAnswers(url: string): Promise<void> {
   }
 }
 
+/** Processes that run side by side begin far from each other. */
+let portsSeen = process.pid * 397;
+
 /** A port that nobody has at this moment. */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
+  for (let tries = 0; tries < PORTS; tries++) {
+    const port = PORT_FIRST + (portsSeen++ % PORTS);
+    if (await isFree(port)) return port;
+  }
+  throw new Error("all ports for tests are taken");
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer().listen(port, "127.0.0.1");
+  try {
+    await once(server, "listening");
+  } catch {
+    return false;
+  }
   server.close();
   await once(server, "close");
-  return port;
+  return true;
 }
