@@ -47,7 +47,7 @@ afterAll(async () => {
   await rm(dir, { recursive: true, force: true });
 });
 
-describe("a connection with TLS", { timeout: 60_000 }, () => {
+describe("a connection with TLS", () => {
   test("trusts an authority that NODE_EXTRA_CA_CERTS names", async () => {
     expect(await firstLine(`rediss://127.0.0.1:${tlsPort}`, join(dir, "ca.pem"))).toBe("ready");
   });
