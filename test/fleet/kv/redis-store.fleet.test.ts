@@ -102,7 +102,7 @@ describe("what has expired", () => {
   test("goes by itself where nothing stays, and the last version goes later", async () => {
     const invoke = callOf(openRedisKv(server.url));
     for (const key of ["a", "b"]) await invoke("set", { key, value: 1, ttlMs: 20 });
-    await vi.waitUntil(() => read(invoke, "b"));
+    await vi.waitUntil(() => read(invoke, "b"), 20_000);
     expect(await peek.client.keys("*:heads")).toEqual([]);
     expect(await peek.client.pttl(await keyOf("version"))).toBeGreaterThan(24 * 3_600_000);
     expect(await invoke("set", { key: "a", value: 1 })).toBe(3);
