@@ -10,8 +10,8 @@ import { RedisConnection } from "../../../src/fleet/redis/connection.ts";
 import { FLEET_TIMINGS, scaled } from "../../../src/fleet/wire/fleet-timings.ts";
 import { type RedisServer, startRedis } from "../../redis-server.ts";
 
-/** Leases that outlast a test on a busy machine, and servers that soon ask again. */
-const TIMINGS = { ...FLEET_TIMINGS, retryMs: 100 };
+/** Leases and places that outlast a test on a busy machine, and servers that soon ask again. */
+const TIMINGS = { ...FLEET_TIMINGS, waiterMs: FLEET_TIMINGS.leaseMs, retryMs: 100 };
 /** For what comes by itself, on a machine that may have much else to do. */
 const soon = { timeout: 120_000, interval: 5 };
 
@@ -572,11 +572,12 @@ test("an answer that comes too late leaves no leases behind", async () => {
   await using fleet = new Fleet();
   const onRoom = vi.fn();
   const gate = fleet.gate({ perTenant: 3, perTool: Infinity, onRoom }, link);
-  await other.client.call("CLIENT", "PAUSE", "2500", "WRITE");
+  await other.client.call("CLIENT", "PAUSE", "60000", "WRITE");
   const asked = claims(2);
   expect((await gate.admit(asked)).held).toEqual(asked.map(({ id }) => id));
   // Nothing more is asked until it is known what came of the first.
   expect((await gate.admit(asked)).held).toHaveLength(2);
+  await other.client.call("CLIENT", "UNPAUSE");
   await vi.waitUntil(async () => (await gate.admit(asked)).places.length === 2, soon);
   expect(onRoom).toHaveBeenCalled();
   const [leases = ""] = await other.client.keys(fleet.keys.of("gate", "*", "leases"));

@@ -63,14 +63,15 @@ describe("a script", () => {
     async () => {
       await add("now");
       await admin.client.script("FLUSH");
-      await admin.client.call("CLIENT", "PAUSE", "2500", "ALL");
+      await admin.client.call("CLIENT", "PAUSE", "60000", "WRITE");
       await expect(add("now", "xx")).rejects.toThrow(LateError);
-      await admin.client.ping();
+      await admin.client.call("CLIENT", "UNPAUSE");
       expect(await admin.client.get("n")).toBe("1");
       await add("now");
       await admin.client.script("FLUSH");
-      await admin.client.call("CLIENT", "PAUSE", "2500", "ALL");
+      await admin.client.call("CLIENT", "PAUSE", "60000", "WRITE");
       await expect(add("later", "xxxx")).rejects.toThrow(LateError);
+      await admin.client.call("CLIENT", "UNPAUSE");
       await expect.poll(() => admin.client.get("n"), { timeout: 60_000 }).toBe("6");
     },
   );
