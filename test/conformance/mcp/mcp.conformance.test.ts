@@ -10,7 +10,7 @@ import { type Difference, KNOWN_DIFFERENCES } from "./known-differences.ts";
 import { runSuite, type Suite, versionOf } from "./run-suite.ts";
 import { CHANGES_TOOLS, TOOLS } from "./tools.ts";
 
-const DEADLINE_MS = 60_000;
+const DEADLINE_MS = 300_000;
 
 const SUITES: readonly (readonly [revision: keyof typeof KNOWN_DIFFERENCES, suite: Suite])[] = [
   ["2025-11-25", { package: "@modelcontextprotocol/conformance", select: ["--suite", "all"] }],

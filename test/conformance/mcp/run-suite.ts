@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const DEADLINE_MS = 50_000;
+const DEADLINE_MS = 290_000;
 
 /** A version of the protocol's own suite, and the scenarios of it that run. */
 export interface Suite {
