@@ -1,13 +1,11 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { Dice, seedOf } from "../load/dice.ts";
 import { startRedis } from "../redis-server.ts";
-import { TIMINGS, POLL, startMachineProcess } from "./fleet.ts";
+import { POLL, startMachineProcess } from "./fleet.ts";
 import { canUseNetworks, createNetwork } from "./network.ts";
 import { SteadyLoad } from "./steady-load.ts";
 import { watchFleet } from "./watched-fleet.ts";
 
-const CUT_MS = 2 * (TIMINGS.lockMs + 2 * TIMINGS.stalledMs);
 const MACHINE = { slots: 8, workers: 1 };
 
 const reason = canUseNetworks();
@@ -31,11 +29,11 @@ test.skipIf(reason !== null)(
     await expect.poll(() => load.ended, POLL).toBeGreaterThan(100);
     await expect.poll(() => machines(true), POLL).toContain(one.id);
     await hosts[0].cut();
-    await delay(CUT_MS / 2);
+    await expect.poll(() => machines(), POLL).toEqual([two.id]);
+    // The other one has its jobs once their locks have expired.
+    await expect.poll(() => load.startedAgain, POLL).toBeGreaterThan(0);
     const endedMeanwhile = load.ended;
-    await delay(CUT_MS / 2);
-    expect(load.ended).toBeGreaterThan(endedMeanwhile);
-    expect(await machines()).toEqual([two.id]);
+    await expect.poll(() => load.ended, POLL).toBeGreaterThan(endedMeanwhile + 50);
     await hosts[0].mend();
     // Both have work again.
     await expect.poll(() => machines(true), POLL).toContain(one.id);
@@ -43,6 +41,5 @@ test.skipIf(reason !== null)(
     await expect.poll(() => load.ended, POLL).toBeGreaterThan(ended + 50);
     const report = await load.end();
     expect({ seed, violations: report.violations }).toEqual({ seed, violations: [] });
-    expect(Object.keys(report.attempts).some((attempts) => Number(attempts) > 1)).toBe(true);
   },
 );
