@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Engine, IdempotencyOptions, ToolResult } from "../../src/glovebox/index.ts";
+import { FleetKeys } from "../../src/fleet/wire/keys.ts";
 import { PROTOCOL, queueName } from "../../src/fleet/wire/messages.ts";
 import { RedisConnection } from "../../src/fleet/redis/connection.ts";
 import { serve, type TestServer } from "../kernel/broker/capabilities/fetch/server.ts";
@@ -16,8 +17,8 @@ import {
 /** A server is gone that was not seen for `goneMs`: a call of this length is still under way then. */
 const LONG_MS = 22_000 * SCALE;
 const SHORT_MS = 2_000 * SCALE;
-/** And its sign of life has gone by then. */
-const SILENT_MS = 8_000 * SCALE;
+/** Longer than any test. */
+const HELD_MS = 60_000;
 const TEST_MS = 120_000;
 const SECRET = "a secret of the ledger";
 
@@ -65,11 +66,13 @@ describe("of a server that was killed", () => {
   const misfit = { tool: "misfit", key: "misfit", ms: SHORT_MS };
   const fails = { tool: "fails", key: "fails", ms: SHORT_MS };
   const keeps = { tool: "keeper", key: "keeps", ms: SHORT_MS };
-  const all = [short, long, repeats, asks, misfit, fails, keeps];
+  const others = [short, long, repeats, misfit, fails, keeps];
   let scene: Scene;
   beforeAll(async () => {
     scene = await openScene(8, true);
-    await Promise.all(all.map((each) => scene.lost.begin(each)));
+    await Promise.all(others.map((each) => scene.lost.begin(each)));
+    // It has not asked for the rest by the time at which its server is gone, however long the others take to begin.
+    await scene.lost.begin(asks);
     await scene.lost.kill();
   }, TEST_MS);
   afterAll(() => scene[Symbol.asyncDispose]());
@@ -176,13 +179,19 @@ test(
     const waits = { tool: "tells", key: "waits" };
     const taken = Promise.withResolvers<void>();
     scene.other.on("fleet:taken", () => taken.resolve());
-    const held = ask(scene.other, { tool: "idles", key: "holds", ms: SILENT_MS });
+    const letGo = new AbortController();
+    const idles = { name: "idles", arguments: { key: "holds", ms: HELD_MS } };
+    const held = scene.other.execute(idles, { signal: letGo.signal });
     await taken.promise;
     scene.lost.ask(waits);
     await using redis = disposable(RedisConnection.open(scene.fleet.url, "test"));
-    const waiting = `{glovebox:${scene.fleet.name}}:${queueName(PROTOCOL)}:prioritized`;
-    await expect.poll(() => redis.connection.client.zcard(waiting)).toBe(1);
+    const { client } = redis.connection;
+    const keys = new FleetKeys(scene.fleet.name);
+    await expect.poll(() => client.zcard(keys.of(queueName(PROTOCOL), "prioritized"))).toBe(1);
     await scene.lost.kill();
+    // The sign of life of the other one is left.
+    await expect.poll(async () => (await client.keys(keys.of("server", "*"))).length).toBe(1);
+    letGo.abort();
     await held;
     await expect
       .poll(async () => (await ask(scene.other, waits)).output, { timeout: 60_000, interval: 1_000 })
