@@ -62,7 +62,8 @@ function run(args: readonly string[], env: NodeJS.ProcessEnv = {}): Worker {
   const errors: string[] = [];
   createInterface({ input: child.stderr }).on("line", (line) => errors.push(noticeOf(line)));
   const lines = once(createInterface({ input: child.stdout }), "line") as Promise<[string]>;
-  const exit = once(child, "exit").then(([code, signal]) => (code ?? signal) as number | string | null);
+  // All that it said has been read by then.
+  const exit = once(child, "close").then(([code, signal]) => (code ?? signal) as number | string | null);
   const said = (what: RegExp): Promise<void> =>
     expect.poll(() => errors.some((one) => what.test(one)), { timeout: 60_000, interval: 20 }).toBe(true);
   return { child, errors, exit, said, line: async () => (await lines)[0] };
@@ -81,7 +82,7 @@ async function worker(args: readonly string[], env: NodeJS.ProcessEnv = {}): Pro
   return [code, said];
 }
 
-describe("the process of a worker machine", { timeout: 60_000 }, () => {
+describe("the process of a worker machine", () => {
   test("says in one line which machine it is, whom it serves, and where its metrics are", async () => {
     const [, id, fleet, url] = READY.exec(await standIn("").line()) ?? [];
     expect([id, fleet]).toEqual(["m1", "blue"]);
@@ -133,7 +134,7 @@ describe("the process of a worker machine", { timeout: 60_000 }, () => {
   });
 });
 
-describe("glovebox worker", { timeout: 60_000 }, () => {
+describe("glovebox worker", () => {
   test("asks where Redis is", async () => {
     const [code, said] = await worker([]);
     expect(code).toBe(2);
