@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Engine } from "../../src/glovebox/index.ts";
 import type { Machine } from "../../src/fleet/machine/machine.ts";
 import { aclRules } from "../../src/fleet/redis/acl.ts";
@@ -7,8 +7,6 @@ import type { RedisConnection } from "../../src/fleet/redis/connection.ts";
 import { connectTo, type RedisServer, startRedis } from "../redis-server.ts";
 import { createFleetEngine } from "./fleet.ts";
 import { machineIn } from "./siege.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const FLEET = "acl";
 const SECRET = "hush-hush-hush-hush";

@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import type { ExecutorEvents, CallReply } from "../../src/kernel/executor/executor.ts";
 import { QueueExecutor } from "../../src/fleet/server/queue-executor.ts";
 import { ERRORS } from "../../src/kernel/base/errors.ts";
@@ -11,8 +11,6 @@ import { queueOptions, script } from "../kernel/executor/jobs.ts";
 import { type RedisServer, startRedis } from "../redis-server.ts";
 import { PROTOCOL } from "../../src/fleet/wire/messages.ts";
 import { type Line, machineIn } from "./siege.ts";
-
-vi.setConfig({ testTimeout: 90_000 });
 
 /** Of the next version, as far as this one can tell. */
 const NEXT = PROTOCOL + 1;

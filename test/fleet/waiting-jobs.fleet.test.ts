@@ -7,7 +7,7 @@ async function waitingJobs(engine: Engine): Promise<number> {
   return Number(count);
 }
 
-test("each server tells of its own jobs that wait, and of none once they have ended", { timeout: 90_000 }, async () => {
+test("each server tells of its own jobs that wait, and of none once they have ended", async () => {
   await using fleet = await startFleet(1, { slots: 1, workers: 1 });
   const serve = (): Promise<Engine> =>
     createFleetEngine({
