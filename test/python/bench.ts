@@ -11,7 +11,7 @@ import {
 } from "../../src/glovebox/index.ts";
 
 /** What is made before the first call of Python: its image, where nobody has made it yet. */
-export const PYTHON_MS = 60_000;
+export const PYTHON_MS = 300_000;
 
 const CONTRACTS = fileURLToPath(new URL("../../fixtures/contracts", import.meta.url));
 

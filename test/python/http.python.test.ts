@@ -7,7 +7,7 @@ const KEY = "a value that nobody may see";
 const PLACES = ["header:authorization", "header:x-key", "basic:password", "body"] as const;
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 /** The interpreter's image is made with its first use. */
-const FIRST_MS = 60_000;
+const FIRST_MS = 300_000;
 
 /** What the server answers, by path; anything else is told what was sent. */
 const ANSWERS: ReadonlyMap<

@@ -88,7 +88,7 @@ class MyTool:
     async def execute(self, input): return ToolResult(success=True, output="a" * 5000 + "!")
 `;
   const outputSchema = { type: "string", pattern: "^(a+)+$" };
-  await bench.tool(source, { name: "slow", outputSchema, limits: { cpuMs: 2_000 } });
+  await bench.tool(source, { name: "slow", outputSchema, limits: { cpuMs: 2_000, wallMs: 120_000 } });
   const { error } = await bench.run("slow");
   expect(error?.code).toBe("cpu_limit");
   expect(error?.message).toContain("while checking the output");
