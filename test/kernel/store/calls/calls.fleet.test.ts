@@ -94,7 +94,7 @@ describe.each(Object.entries(KINDS))("a ledger %s", (_name, start) => {
   });
   afterAll(() => kind[Symbol.asyncDispose]());
 
-  test("knows of a key what was said of it, whoever said it in whatever order", { timeout: 60_000 }, () =>
+  test("knows of a key what was said of it, whoever said it in whatever order", { timeout: 300_000 }, () =>
     fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 80, size: "max" }), async (steps) => {
         await using ledger = await kind.open(WIDE);
@@ -145,7 +145,7 @@ describe.each(Object.entries(KINDS))("a ledger %s", (_name, start) => {
     ),
   );
 
-  test("keeps never more than there is room for, and its books are right", { timeout: 60_000 }, () => {
+  test("keeps never more than there is room for, and its books are right", { timeout: 300_000 }, () => {
     const room: LedgerCapacity = { ttlMs: TTL_MS, maxEntries: 20, maxBytes: MIB };
     const one = fc.record({
       tenant: fc.constantFrom("a", "b", "c"),
