@@ -19,8 +19,8 @@ import { type FleetWatch, watchFleet } from "./watched-fleet.ts";
 const SERVER = new URL("./programs/server.ts", import.meta.url).pathname;
 const LOST_MS = 1_000;
 /** Far less than all that calls may take, and far more than a busy machine needs. */
-const SOON_MS = 8_000;
-/** By then another machine has taken the jobs of one that is lost. */
+const SOON_MS = 30_000;
+/** In about this time another machine takes the jobs of one that is lost. */
 const LONG_MS = TIMINGS.lockMs + 2 * TIMINGS.stalledMs;
 const MACHINE: MachineSettings = { slots: 4, workers: 1 };
 
@@ -44,7 +44,7 @@ async function serve({ url, name }: TestFleet, lostMs = 10_000, queue: EngineOpt
       {
         name: "sleep",
         description: "Has no effect.",
-        source: "export default () => new Promise((done) => setTimeout(done, 60_000));",
+        source: "export default () => new Promise((done) => setTimeout(done, 95_000));",
       },
       {
         name: "walk",
@@ -82,12 +82,12 @@ async function untilBusy(watch: FleetWatch): Promise<MachineProcess> {
 
 const steps = (count: number): number[] => Array.from({ length: count }, (_, step) => step);
 
-describe("a Redis that is lost", { timeout: 120_000 }, () => {
+describe("a Redis that is lost", { timeout: 240_000 }, () => {
   test("ends all calls, tells those that come, and is used again when it is back", async () => {
     await using fleet = await startFleet(2, MACHINE);
     await using served = await serve(fleet, LOST_MS);
     const { engine } = served;
-    const under = [engine.execute({ name: "sleep", arguments: {} }), walk(engine, 200, 50)];
+    const under = [engine.execute({ name: "sleep", arguments: {} }), walk(engine, 1_000, 90)];
     await expect.poll(() => served.effects.length, POLL).toBeGreaterThan(3);
     await fleet.redis.stop("SIGKILL");
     const ended = await Promise.race([Promise.all(under), delay(SOON_MS, null)]);
@@ -147,7 +147,7 @@ describe("a Redis that is lost", { timeout: 120_000 }, () => {
     await expect.poll(() => engine.stats().running, POLL).toBe(1);
     fleet.redis.signal("SIGSTOP");
     try {
-      const ended = await Promise.race([under, delay(3 * SOON_MS, null)]);
+      const ended = await Promise.race([under, delay(2 * SOON_MS, null)]);
       expect(ended).toMatchObject({ error: { code: "executor_lost", retryable: true } });
       expect(await Promise.race([add(engine), delay(SOON_MS, null)])).toMatchObject({
         error: { code: "executor_lost" },
@@ -184,7 +184,7 @@ describe("a Redis that is lost", { timeout: 120_000 }, () => {
   });
 });
 
-describe("letters that are lost", { timeout: 180_000 }, () => {
+describe("letters that are lost", { timeout: 240_000 }, () => {
   test("are missed: every call ends as it should, and no effect comes twice", async () => {
     await using fleet = await startFleet(2, MACHINE);
     await using watch = watchFleet(fleet);
@@ -212,7 +212,7 @@ async function killServer(options: object, whileItRuns = async (): Promise<void>
   }
 }
 
-describe("a server that is lost", { timeout: 120_000 }, () => {
+describe("a server that is lost", { timeout: 240_000 }, () => {
   test("is missed by the machines: its calls end, those that wait are dropped, and others find room", async () => {
     await using fleet = await startFleet(1, { slots: 2, workers: 1 });
     await using watch = watchFleet(fleet);
@@ -248,7 +248,7 @@ describe("a server that is lost", { timeout: 120_000 }, () => {
   });
 });
 
-describe("a machine that is lost", { timeout: 120_000 }, () => {
+describe("a machine that is lost", { timeout: 240_000 }, () => {
   test("and comes back finds its call with another, and no effect comes twice", async () => {
     await using fleet = await startFleet(2, MACHINE);
     await using watch = watchFleet(fleet);
@@ -257,7 +257,8 @@ describe("a machine that is lost", { timeout: 120_000 }, () => {
     const walking = walk(served.engine, 30, LONG_MS / 15);
     const machine = await untilBusy(watch);
     machine.process.kill("SIGSTOP");
-    await delay(LONG_MS);
+    const others = async () => (await watch.machines()).filter(({ id }) => id !== machine.id);
+    await expect.poll(async () => (await others()).map(({ busySlots }) => busySlots), POLL).toEqual([1]);
     machine.process.kill("SIGCONT");
     expect(await walking).toMatchObject({ output: 30, metadata: { attempts: 2 } });
     await untilIdle(watch);
