@@ -13,7 +13,7 @@ const SHORT_CUT_MS = 3_000;
 
 describe.skipIf(missing !== null)(
   `networks of tests${missing === null ? "" : ` (${missing})`}`,
-  { timeout: 60_000 },
+  { timeout: 300_000 },
   () => {
     test("a connection over one survives a short cut: what was asked is answered, and nothing was lost", async () => {
       await using net = await createNetwork();
