@@ -52,7 +52,7 @@ const places: Readonly<Record<string, () => Promise<Place>>> = {
 };
 
 describe.each(Object.entries(places))("BullMQ on %s", (_name, start) => {
-  test("does jobs, and does them again after a failover, each once", { timeout: 90_000 }, async () => {
+  test("does jobs, and does them again after a failover, each once", async () => {
     await using place = await start();
     await using connection = await connectTo(place.url, { key: prefix });
     const done: number[] = [];
@@ -91,7 +91,7 @@ describe.each(Object.entries(places))("BullMQ on %s", (_name, start) => {
     }
   });
 
-  test("hands jobs to whoever pulls them, and so it does after a failover", { timeout: 90_000 }, async () => {
+  test("hands jobs to whoever pulls them, and so it does after a failover", async () => {
     await using place = await start();
     await using connection = await connectTo(place.url, { key: prefix });
     const queue = new Queue(NAME, { connection: connection.client, prefix });
