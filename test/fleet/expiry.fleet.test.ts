@@ -2,7 +2,7 @@ import type { Redis } from "ioredis";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import { afterEach, expect, test, vi } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { RedisConnection } from "../../src/fleet/redis/connection.ts";
 import { type RedisServer, startRedis } from "../redis-server.ts";
 import { SCALE, startMachineProcess } from "./fleet.ts";
@@ -19,8 +19,6 @@ const MIB = 1024 * 1024;
  */
 const PASSING = new RegExp(`:${QUEUE}:(?:active|marker|pc|prioritized|stalled|wait)$`);
 const isPassing = (key: string): boolean => PASSING.test(key);
-
-vi.setConfig({ testTimeout: LONG_MS });
 
 let children: ChildProcess[] = [];
 
@@ -62,7 +60,8 @@ async function startServer(url: string): Promise<ChildProcess> {
 }
 
 test("what servers and machines leave in Redis when they close expires, all of it", async () => {
-  const siege = await startSiege(undefined);
+  // Its call waits for as long as the others take.
+  const siege = await startSiege(undefined, { limits: { wallMs: 2 * LONG_MS } });
   const { client, keys } = siege;
   const waiting = siege.wait("to the end");
   await expect.poll(() => siege.deeds).toHaveLength(1);

@@ -11,7 +11,8 @@ let letters: string[];
 let ear: Disposable;
 
 beforeEach(async () => {
-  siege = await startSiege(undefined);
+  // Its call waits until the test lets it go on.
+  siege = await startSiege(undefined, { limits: { wallMs: 200_000 } });
   letters = [];
   ear = await monitorRedis(siege.redis, ([command, , ...rest]) => {
     if (command?.toLowerCase() === "xadd") letters.push(rest.at(-1) ?? "");

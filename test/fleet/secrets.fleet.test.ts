@@ -13,7 +13,7 @@ import { type RedisServer, startRedis } from "../redis-server.ts";
 import { type Line, machineIn, type Siege, startSiege } from "./siege.ts";
 
 const SECRET = "the secret of this fleet";
-const LONG_MS = 90_000;
+const LONG_MS = 300_000;
 const CREDENTIAL = "correct-horse-battery-staple";
 const CONFIGURED = "configured-key-of-a-service";
 /** What only a fleet with a secret keeps from whoever reads its Redis. */
@@ -118,7 +118,7 @@ function optionsFor(origin: string): Partial<EngineOptions> {
   return {
     secrets: { CREDENTIAL: { value: CREDENTIAL, bind: [{ origin, as: "Bearer {}" }] } },
     policy: { rules: [{ allow }] },
-    limits: { outputBytes: 4 * 1024 * 1024, wallMs: 20_000 },
+    limits: { outputBytes: 4 * 1024 * 1024, wallMs: 200_000 },
   };
 }
 
