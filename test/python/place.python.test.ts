@@ -11,7 +11,7 @@ interface Told {
 }
 
 async function tell(env: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<Told> {
-  const { stdout, stderr } = await runProgram("prepares-python", args, 120_000, env);
+  const { stdout, stderr } = await runProgram("prepares-python", args, 290_000, env);
   expect(stderr).toBe("");
   return JSON.parse(stdout) as Told;
 }
@@ -48,7 +48,7 @@ describe("Python's image", () => {
     expect(problem).toBe("the Python runtime could not be loaded: the operating system reported EEXIST");
   });
 
-  test("is made again where the cache was cleared", { timeout: 120_000 }, async () => {
+  test("is made again where the cache was cleared", async () => {
     const { problem } = await tell({ XDG_CACHE_HOME: await newFolder() }, "clear");
     expect(problem).toBeNull();
   });

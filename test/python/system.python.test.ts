@@ -3,7 +3,7 @@ import { findJail } from "../../src/kernel/broker/jail/jail.ts";
 import { documentFile, PYTHON_MS, PythonBench } from "./bench.ts";
 
 const hasJail = !("reason" in (await findJail()));
-const EXEC = { capabilities: { exec: true }, limits: { cpuMs: 30_000, wallMs: 60_000 } } as const;
+const EXEC = { capabilities: { exec: true }, limits: { cpuMs: 30_000, wallMs: 120_000 } } as const;
 
 let bench: PythonBench;
 /** Where the operator lets tools run commands. */
