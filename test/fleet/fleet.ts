@@ -14,7 +14,7 @@ const START_MS = 60_000;
 export const SCALE = 0.2;
 export const TIMINGS = scaled(SCALE);
 /** How long tests wait for what a fleet comes to by itself, and how often they look. */
-export const POLL = { timeout: 60_000, interval: 100 };
+export const POLL = { timeout: 120_000, interval: 100 };
 
 /** A worker machine in a process of its own. */
 export interface MachineProcess extends AsyncDisposable {

@@ -1,10 +1,9 @@
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { createEngine, type Engine } from "../../../src/glovebox/index.ts";
 import type { RedisConnection } from "../../../src/fleet/redis/connection.ts";
 import type { RedisDown } from "../../../src/kernel/store/outage.ts";
 import { connectTo, type RedisServer, startRedis } from "../../redis-server.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
 const soon = { timeout: 120_000, interval: 50 };
 const SECRET = "hush-hush-hush-hush";
 
