@@ -5,7 +5,8 @@ import { type Check, error, info, languageOf, pass, warning } from "./check.ts";
 import { sampleArguments } from "./sample.ts";
 import { checkStrandsAnswer } from "./strands.ts";
 
-const LIMITS = { wallMs: 5_000 };
+/** A busy machine takes seconds to start an interpreter of Python. */
+const LIMITS = { wallMs: 20_000 };
 const MESSAGE_MAX = 300;
 /** Advice on failures and logs of an Amplifier tool, by language. */
 const ADVICE = {
