@@ -63,7 +63,6 @@ const SPINNING: readonly Hazard[] = [
       const spin = () => { for (let i = 0; i < 3e6; i++); setTimeout(spin, 0); };
       for (let i = 0; i < 20; i++) spin();
     });`,
-    limits: { wallMs: 20_000 },
     idles: true,
     ends: ["cpu_limit"],
   },

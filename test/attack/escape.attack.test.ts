@@ -47,7 +47,7 @@ const CONSTRUCTORS: readonly Hazard[] = [
         dive();
       }
       return [out(errors), errors.filter((error) => !(error instanceof Error)).length];`,
-    limits: { cpuMs: 5_000, wallMs: 20_000, memoryMb: 128 },
+    limits: { cpuMs: 5_000, memoryMb: 128 },
     ends: ["ok"],
     output: [[], 0],
   },

@@ -8,7 +8,7 @@ import type { Hazard, HostileModule } from "./plan.ts";
 const LEVELS = ["context", "isolate"] as const;
 
 /** Enough of both to make texts of hundreds of megabytes. */
-const ROOM = { cpuMs: 2_000, wallMs: 10_000, memoryMb: 1_024 };
+const ROOM = { cpuMs: 2_000, memoryMb: 1_024 };
 const GIANT = "const giant = '[' + '[],'.repeat(8e7) + '[]]';";
 const LATE = "await new Promise((done) => setTimeout(done, 1));";
 

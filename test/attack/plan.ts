@@ -6,6 +6,8 @@ export type End = ErrorCode | "ok" | "registered" | "hung";
 
 /** Default limits of a hazard's tool. */
 export const LIMITS = { cpuMs: 300, wallMs: 10_000, memoryMb: 64 };
+/** Wall-clock time of an attack that is to meet another limit: it may wait for a processor. */
+export const PATIENT_MS = 60_000;
 /** Calls that are in flight beside each attack. */
 export const INNOCENTS = 10;
 /** What the host may hold more than at the start once an attack is over, in MiB. */

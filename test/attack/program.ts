@@ -4,7 +4,7 @@ import type { ToolResult } from "../../src/glovebox/index.ts";
 import { childrenLeft } from "../processes.ts";
 import { peakMb } from "./measures.ts";
 import type { Closing, Hazard, HostileBatch, NextCall, HostileModule, Plan, Shape, Siege } from "./plan.ts";
-import { INNOCENTS } from "./plan.ts";
+import { INNOCENTS, LIMITS, PATIENT_MS } from "./plan.ts";
 import type { Scene } from "./scenes/scene.ts";
 import { type Outcome, refusalOf, settled, Stage, wordsOf } from "./stage.ts";
 
@@ -49,9 +49,11 @@ async function suffer(hazard: Hazard, shape: Shape): Promise<void> {
 
 /** Which worker a call meets depends on what else runs: one that has not had the hazard says that it is fresh, and has it. */
 async function lookLater(tool: string, hazard: Hazard, { arguments: args, output }: NextCall, harm: string[]) {
+  // A look is not to meet the limits that the hazard was to meet.
+  const options = { limits: { wallMs: PATIENT_MS } };
   let last: ToolResult | undefined;
   for (let tries = 0; tries < TRIES_MAX; tries++) {
-    last = await settled(engine.execute({ name: tool, arguments: args }));
+    last = await settled(engine.execute({ name: tool, arguments: args }, options));
     if (JSON.stringify(last?.output) === JSON.stringify(output)) return;
     if (last?.output !== "fresh") break;
     await settled(engine.execute({ name: tool, arguments: hazard.arguments ?? {} }));
@@ -77,7 +79,8 @@ async function load({ name, source, callEnds, isolation }: HostileModule): Promi
   let tool: string | null = null;
   await stage.among(name, "registration", async () => {
     try {
-      tool = (await settled(stage.put(source, isolation === undefined ? {} : { isolation }))) ?? null;
+      const limits = { wallMs: PATIENT_MS };
+      tool = (await settled(stage.put(source, { limits, ...(isolation !== undefined && { isolation }) }))) ?? null;
       return { outcome: tool === null ? undefined : "registered" };
     } catch (error) {
       return { outcome: refusalOf(error) };
@@ -89,9 +92,10 @@ async function load({ name, source, callEnds, isolation }: HostileModule): Promi
 }
 
 /** Calls a quick tool until its calls travel together, and then lets one of many that do be hostile. */
-async function mix({ name, body }: HostileBatch): Promise<void> {
+async function mix({ name, body, ends }: HostileBatch): Promise<void> {
   const source = `export default ({ n, hostile }) => { if (hostile) { ${body} } return n * 2; };`;
-  const tool = await stage.put(source, { limits: { wallMs: 10_000 } });
+  const wallMs = ends.includes("wall_limit") ? LIMITS.wallMs : PATIENT_MS;
+  const tool = await stage.put(source, { limits: { wallMs } });
   for (let n = 0; n < WARM_CALLS; n++) await engine.execute({ name: tool, arguments: { n } });
   await stage.among(name, "in a batch", async (harm) => {
     const calls = Array.from({ length: BATCH }, (_, n) =>
@@ -112,7 +116,7 @@ async function besiege({ name, body, from }: Siege): Promise<void> {
     if (hostile) { ${body} }
     return n * 2;
   };`;
-  const limits = { cpuMs: 100, wallMs: 20_000 };
+  const limits = { cpuMs: 100, wallMs: PATIENT_MS };
   const besieged = await stage.put(source, { limits });
   const attackers: string[] = [];
   for (let i = 0; i < SIEGE; i++) {

@@ -88,7 +88,7 @@ const DEPTHS: readonly Hazard[] = [
   ends: hazard.ends as End[],
   body: `if input.get("next"): return "next"\n${hazard.body}`,
   runtime: "python" as const,
-  limits: { cpuMs: 2_000, wallMs: 10_000 },
+  limits: { cpuMs: 2_000 },
   next: NEXT,
 }));
 

@@ -67,7 +67,7 @@ const GROWTH: readonly Hazard[] = [
     ends: ["ok", "cpu_limit"],
   },
 ].map((hazard) => ({
-  limits: { cpuMs: 2_000, wallMs: 15_000 },
+  limits: { cpuMs: 2_000 },
   ...hazard,
   ends: hazard.ends as End[],
   body: `if input.get("next"): return "next"\n${hazard.body}`,
