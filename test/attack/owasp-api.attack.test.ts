@@ -28,6 +28,8 @@ import { OriginCheck } from "../../src/server/http/origin-check.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const SECRET = "s3cr3t-of-the-operator";
+/** An answer that is sure to come is waited for so long. */
+const ANSWER_MS = 20_000;
 const KEEP = {
   name: "keep",
   description: "Keeps something for its tenant.",
@@ -62,7 +64,7 @@ function makeKey(name: string, tenant: string, roles: readonly Role[], more: Par
 
 const alice = makeKey("alice", "acme", ["execute"]);
 const bob = makeKey("bob", "umbra", ["execute"]);
-const slow = makeKey("slow", "acme", ["execute"], { rate: { calls: 3, perMs: 60_000 }, limits: { wallMs: 300 } });
+const slow = makeKey("slow", "acme", ["execute"], { rate: { calls: 3, perMs: 60_000 }, limits: { wallMs: 20_000 } });
 const all = [alice, bob, slow, makeKey("watcher", "ops", ["metrics"]), makeKey("admin", "ops", ["admin"])];
 
 let engine: Engine;
@@ -118,7 +120,7 @@ interface Answer {
 async function send(path: string, init: RequestInit & { readonly key?: Key } = {}, to = server): Promise<Answer> {
   const headers = new Headers(init.headers);
   if (init.key !== undefined) headers.set("authorization", `Bearer ${init.key.secret}`);
-  const response = await fetch(`${to.url}${path}`, { ...init, headers, signal: AbortSignal.timeout(20_000) });
+  const response = await fetch(`${to.url}${path}`, { ...init, headers, signal: AbortSignal.timeout(ANSWER_MS) });
   const said = await response.text();
   const isJson = response.headers.get("content-type")?.startsWith("application/json") === true;
   const result = (isJson ? JSON.parse(said) : null) as ToolResult;
@@ -130,10 +132,10 @@ function call(key: Key, name: string, args: unknown, more: object = {}, to = ser
   return send("/v1/execute", { key, method: "POST", body, headers: { "content-type": "application/json" } }, to);
 }
 
-/** Writes raw bytes to the server, and answers all that it said until it closed, or was silent. */
-async function write(bytes: string): Promise<string> {
+/** Writes raw bytes to the server, and answers all that it said until it closed, or was silent for so long. */
+async function write(bytes: string, silentMs = 300): Promise<string> {
   const socket = connect(server.port, "127.0.0.1");
-  socket.setTimeout(300, () => socket.destroy());
+  socket.setTimeout(silentMs, () => socket.destroy());
   // A server may well cut such a connection.
   socket.on("error", () => undefined);
   let said = "";
@@ -225,6 +227,7 @@ test("API2: nothing but a whole key in its one place is a key", async () => {
   expect((await send(`/v1/tools?authorization=Bearer%20${secret}`)).status).toBe(401);
   const twice = await write(
     `GET /v1/tools HTTP/1.1\r\nhost: a\r\nauthorization: Bearer x\r\nauthorization: Bearer ${secret}\r\nconnection: close\r\n\r\n`,
+    ANSWER_MS,
   );
   expect(twice).toMatch(/^HTTP\/1\.1 401 /);
   expect((await send("/v1/tools", { key: alice })).status).toBe(200);
@@ -329,7 +332,8 @@ test("API8: methods that a route does not have are refused, whoever asks", async
     const { status, headers } = await send("/v1/execute", { key: alice, method });
     expect([method, status, headers.get("allow")]).toEqual([method, 405, "POST"]);
   }
-  expect(await write("TRACE /v1/execute HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")).toMatch(/^HTTP\/1\.1 405 /);
+  const said = await write("TRACE /v1/execute HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n", ANSWER_MS);
+  expect(said).toMatch(/^HTTP\/1\.1 405 /);
 });
 
 test("API9: every route is one that the reference describes", async () => {
