@@ -75,6 +75,11 @@ export function threadsOf(pid: number | "self"): number {
   return Number(/^Threads:\t(\d+)/m.exec(read(`/proc/${pid}/status`))?.[1] ?? 0);
 }
 
+/** How long this process's first thread has waited for a processor that others had, in milliseconds. */
+export function waitedMs(): number {
+  return Number(read(`/proc/self/task/${process.pid}/schedstat`).split(" ")[1] ?? 0) / 1e6;
+}
+
 /** Open file descriptors. */
 export function filesOf(pid: number | "self"): number {
   return list(`/proc/${pid}/fd`).length;

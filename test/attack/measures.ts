@@ -1,5 +1,5 @@
-import { monitorEventLoopDelay } from "node:perf_hooks";
-import { executors, residentMb } from "../processes.ts";
+import { createHistogram } from "node:perf_hooks";
+import { executors, residentMb, waitedMs } from "../processes.ts";
 import type { Delay } from "./plan.ts";
 
 /** How late the event loop's own timer may come before it counts as a delay at all, in milliseconds. */
@@ -9,12 +9,23 @@ const KIB_PER_MIB = 1_024;
 const SETTLE_MS = 120_000;
 const LOOK_EVERY_MS = 50;
 
-/** How late the host's event loop was, since it was made or last asked. */
+/**
+ * How late the host's event loop was, since it was made or last asked. Time in which the machine had its processors do
+ * something else does not count.
+ */
 export class Pulse {
-  readonly #histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+  readonly #histogram = createHistogram();
+  #last = { nowMs: performance.now(), waitedMs: waitedMs() };
 
   constructor() {
-    this.#histogram.enable();
+    setInterval(() => this.#beat(), RESOLUTION_MS).unref();
+  }
+
+  #beat(): void {
+    const now = { nowMs: performance.now(), waitedMs: waitedMs() };
+    const turnMs = now.nowMs - this.#last.nowMs - (now.waitedMs - this.#last.waitedMs);
+    this.#last = now;
+    this.#histogram.record(Math.max(1, Math.round(turnMs * 1e6)));
   }
 
   read(): Delay {

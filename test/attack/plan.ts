@@ -105,7 +105,7 @@ export interface Plan {
   readonly python?: boolean;
 }
 
-/** How late the host's event loop was, in milliseconds. */
+/** How late the host's event loop was by what it did itself, in milliseconds. */
 export interface Delay {
   readonly p50Ms: number;
   readonly p99Ms: number;
