@@ -10,7 +10,7 @@ const HAZARDS = fileURLToPath(new URL("../../../fixtures/binaries/native/hazards
 const LIMITS = { cpuMs: 500, wallMs: 60_000, memoryMb: 32 };
 const SLEEP_MS = 2_000;
 /** A tenth of a second each. */
-const TRIES = 100;
+const TRIES = 600;
 
 /** What somebody who looks around must not be able to do, by the names that the fixture has for it. */
 const OUT_OF_REACH =

@@ -1,13 +1,19 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { PATIENT_MS } from "../plan.ts";
 import { settled, type Stage, wordsOf } from "../stage.ts";
 import type { Scene } from "./scene.ts";
 
+/**
+ * A call that is to be cancelled meets none of its limits before, even if that is late. One that V8 cannot interrupt keeps
+ * its worker for all of its processor time.
+ */
+const LIMITS = { cpuMs: 1_000, wallMs: PATIENT_MS };
 const LOOK = "if (input.look) return 'clean';";
 
 /** Starts a call, cancels it after a while, and sees to it that nothing of it is heard any more. */
 async function cancel(stage: Stage, harm: string[], body: string, afterMs: readonly number[]): Promise<void> {
   const source = `export default async (input, context) => { const { host } = context; ${LOOK} ${body} };`;
-  const tool = await stage.put(source, { limits: { wallMs: 5_000 } });
+  const tool = await stage.put(source, { limits: LIMITS });
   for (const ms of afterMs) {
     const controller = new AbortController();
     const late: string[] = [];

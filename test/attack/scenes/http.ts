@@ -1,6 +1,7 @@
 import { connect } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { createServer, type Server } from "../../../src/server/http/server.ts";
+import { PATIENT_MS } from "../plan.ts";
 import type { Stage } from "../stage.ts";
 import type { Scene } from "./scene.ts";
 
@@ -19,12 +20,31 @@ function serve(stage: Stage): Promise<Server> {
   return open;
 }
 
-/** Writes raw bytes to the server, closes this side after a while, and answers what it said. */
-async function write(stage: Stage, parts: readonly string[], pauseMs = 0, waitMs = 300): Promise<string> {
+interface Writing {
+  /** Between two parts. */
+  readonly pauseMs?: number;
+  readonly waitMs?: number;
+  /** What ends the wait. */
+  readonly until?: RegExp;
+}
+
+/**
+ * Writes raw bytes to the server, closes this side when it has said what is waited for, or after a while, and answers
+ * what it said.
+ */
+async function write(
+  stage: Stage,
+  parts: readonly string[],
+  { pauseMs = 0, waitMs = 300, until }: Writing = {},
+): Promise<string> {
   const { port } = await serve(stage);
   const socket = connect(port, "127.0.0.1");
   let said = "";
-  socket.setEncoding("latin1").on("data", (text: string) => (said += text));
+  const heard = Promise.withResolvers<void>();
+  socket.setEncoding("latin1").on("data", (text: string) => {
+    said += text;
+    if (until?.test(said) === true) heard.resolve();
+  });
   // A server may well cut such a connection.
   socket.on("error", () => undefined);
   const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
@@ -32,7 +52,7 @@ async function write(stage: Stage, parts: readonly string[], pauseMs = 0, waitMs
     socket.write(part);
     if (pauseMs > 0) await delay(pauseMs);
   }
-  await Promise.race([closed, delay(waitMs)]);
+  await Promise.race([closed, heard.promise, delay(waitMs, undefined, { ref: false })]);
   socket.destroy();
   await closed;
   return said;
@@ -142,7 +162,11 @@ export const SCENES: readonly Scene[] = [
     name: "bodies that come slowly, half, or never",
     act: async (stage, harm) => {
       const half = Array.from({ length: 50 }, () => write(stage, [request(CALL, 1_000)]));
-      const slow = await write(stage, request(CALL).split(""), 2, 1_500);
+      const slow = await write(stage, request(CALL).split(""), {
+        pauseMs: 2,
+        waitMs: PATIENT_MS,
+        until: /"success":/,
+      });
       if (!slow.includes('"success":true')) harm.push(`a slow body: ${slow.slice(0, 200)}`);
       const none = await write(stage, [request("", 900_000)]);
       const said = [...(await Promise.all(half)), none].filter((text) => /" 200|"success":true/.test(text));
@@ -154,7 +178,7 @@ export const SCENES: readonly Scene[] = [
     name: "many requests written at once to one connection",
     act: async (stage, harm) => {
       const last = request(CALL).replace("host: localhost", "host: localhost\r\nconnection: close");
-      const said = await write(stage, [request(CALL).repeat(199) + last], 0, 20_000);
+      const said = await write(stage, [request(CALL).repeat(199) + last], { waitMs: PATIENT_MS });
       const answered = said.split('"success":true').length - 1;
       if (answered !== 200) harm.push(`${answered} of 200 were answered`);
     },
@@ -162,10 +186,10 @@ export const SCENES: readonly Scene[] = [
   {
     name: "clients that go away while their calls run",
     act: async (stage, harm) => {
-      const tool = await stage.put("export default () => new Promise(() => {});", { limits: { wallMs: 2_500 } });
+      const tool = await stage.put("export default () => new Promise(() => {});", { limits: { wallMs: PATIENT_MS } });
       const body = `{"name":"${tool}","arguments":{}}`;
-      await Promise.all(Array.from({ length: 50 }, () => write(stage, [request(body)], 0, 100)));
-      for (let tries = 0; stage.engine.stats().running > 10 && tries < 40; tries++) await delay(50);
+      await Promise.all(Array.from({ length: 50 }, () => write(stage, [request(body)], { waitMs: 100 })));
+      for (let tries = 0; stage.engine.stats().running > 10 && tries < 400; tries++) await delay(50);
       const { running } = stage.engine.stats();
       if (running > 10) harm.push(`${running} calls run for nobody`);
       await expectAll(stage, harm, [CALL], /^200 ok$/);

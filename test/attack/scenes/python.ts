@@ -1,7 +1,9 @@
+import { PATIENT_MS } from "../plan.ts";
 import { settled, type Stage, wordsOf } from "../stage.ts";
 import type { Scene } from "./scene.ts";
 
-const LIMITS = { cpuMs: 10_000, wallMs: 20_000 };
+const LIMITS = { cpuMs: 10_000, wallMs: PATIENT_MS };
+const TRIES_MAX = 50;
 
 /** Calls a tool for a tenant, and gives its output or, where it failed, its code. */
 async function ask(stage: Stage, name: string, tenant: string, args: Record<string, unknown>): Promise<unknown> {
@@ -34,8 +36,12 @@ export const SCENES: readonly Scene[] = [
     act: async (stage, harm) => {
       const tool = await stage.put(SCANNER, { runtime: "python", limits: LIMITS });
       const find = Buffer.from(MARKER).reverse().toString("hex");
-      await ask(stage, tool, "a", { keep: MARKER });
-      const own = await ask(stage, tool, "a", { find });
+      let own: unknown;
+      // Which worker a call meets depends on what else runs, and each has an interpreter of the tenant's.
+      for (let tries = 0; !(Number(own) >= 1000) && tries < TRIES_MAX; tries++) {
+        await ask(stage, tool, "a", { keep: MARKER });
+        own = await ask(stage, tool, "a", { find });
+      }
       if (!(Number(own) >= 1000)) harm.push(`its own interpreter: ${JSON.stringify(own)}`);
       const others = await ask(stage, tool, "b", { find });
       if (!(Number(others) < NEEDLES_MAX)) harm.push(`another's interpreter: ${JSON.stringify(others)}`);

@@ -1,9 +1,10 @@
+import { PATIENT_MS } from "../plan.ts";
 import { settled, type Stage, wordsOf } from "../stage.ts";
 import type { Scene } from "./scene.ts";
 
 /** Runs a tool with retries, and expects what comes of it after so many starts. */
 async function retry(stage: Stage, harm: string[], source: string, wanted: unknown, attempts: number): Promise<void> {
-  const tool = await stage.put(source, { retries: 2, limits: { wallMs: 4_000 } });
+  const tool = await stage.put(source, { retries: 2, limits: { wallMs: PATIENT_MS } });
   const lines: string[] = [];
   const onLog = ({ message }: { message: string }) => void lines.push(message);
   const result = await settled(stage.engine.execute({ name: tool, arguments: {} }, { onLog }));
@@ -94,7 +95,7 @@ export const SCENES: readonly Scene[] = [
       const source = tool(
         "setInterval(() => console.log('late'), 1); const got = await host.vault.sometimes(1); return got;",
       );
-      const name = await stage.put(source, { retries: 5, limits: { wallMs: 4_000 } });
+      const name = await stage.put(source, { retries: 5, limits: { wallMs: PATIENT_MS } });
       const result = await settled(stage.engine.execute({ name, arguments: {} }));
       if (result?.output !== "open") harm.push(`it ended with ${wordsOf(result)}`);
     },

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { PATIENT_MS } from "../plan.ts";
 import { settled, type Stage, wordsOf } from "../stage.ts";
 import type { Scene } from "./scene.ts";
 
@@ -10,7 +11,7 @@ interface Line {
 /** Streams the lines of a call, and counts what comes, and what comes after its end. */
 async function stream(stage: Stage, body: string, onLine: (line: Line) => void = () => undefined) {
   const source = `export default async (input, context) => { const { host } = context; ${body} };`;
-  const name = await stage.put(source, { limits: { cpuMs: 1_000, wallMs: 3_000 } });
+  const name = await stage.put(source, { limits: { cpuMs: 1_000, wallMs: PATIENT_MS } });
   let lines = 0;
   let length = 0;
   let late = 0;

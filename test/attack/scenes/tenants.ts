@@ -1,12 +1,30 @@
+import { PATIENT_MS } from "../plan.ts";
 import { settled, type Stage, wordsOf } from "../stage.ts";
 import type { Scene } from "./scene.ts";
 
-const WALL_MS = 3_000;
+const TRIES_MAX = 50;
 
 /** Calls a tool for a tenant, and gives its output or, where it failed, its code. */
 async function ask(stage: Stage, name: string, tenant: string, args: Record<string, unknown> = {}): Promise<unknown> {
   const result = await settled(stage.engine.execute({ name, arguments: args }, { tenant }));
   return result === undefined ? "no answer" : (result.error?.code ?? result.output);
+}
+
+/**
+ * Which worker a call meets depends on what else runs: a look that meets one on which nothing was left is repeated once
+ * there is something.
+ */
+async function lookAgain(
+  look: () => Promise<unknown>,
+  leave: () => Promise<unknown>,
+  fresh: unknown,
+): Promise<unknown> {
+  let seen = await look();
+  for (let tries = 0; JSON.stringify(seen) === JSON.stringify(fresh) && tries < TRIES_MAX; tries++) {
+    await leave();
+    seen = await look();
+  }
+  return seen;
 }
 
 function expectSame(harm: string[], what: string, got: unknown, wanted: unknown): void {
@@ -69,11 +87,13 @@ export const SCENES: readonly Scene[] = [
     act: async (stage, harm) => {
       const source = "let kept = 'nothing'; export default ({ keep }) => { if (keep) kept = keep; return kept; };";
       const tool = await stage.put(source, { isolation: "shared" });
-      expectSame(harm, "its own", await ask(stage, tool, "a", { keep: "secret" }), "secret");
+      const keep = () => ask(stage, tool, "a", { keep: "secret" });
+      expectSame(harm, "its own", await keep(), "secret");
       for (const other of ["b", "", "a ", " a", "A", "a\tb", "a\n", "__proto__", "\u0000"]) {
         expectSame(harm, `tenant ${JSON.stringify(other)}`, await ask(stage, tool, other), "nothing");
       }
-      expectSame(harm, "its own again", await ask(stage, tool, "a"), "secret");
+      const own = await lookAgain(() => ask(stage, tool, "a"), keep, "nothing");
+      expectSame(harm, "its own again", own, "secret");
     },
   },
   {
@@ -122,17 +142,22 @@ export const SCENES: readonly Scene[] = [
   ...(["instance", "shared", "context", "isolate"] as const).map((isolation): Scene => ({
     name: `two tenants that change all that they reach of Node's names, at level ${isolation}`,
     act: async (stage, harm) => {
-      const extras = { isolation, limits: { cpuMs: 20_000, wallMs: 60_000 } };
+      const extras = { isolation, limits: { cpuMs: 20_000, wallMs: PATIENT_MS } };
       const tools = [await stage.put(NODE_TOOL, extras), await stage.put(NODE_TOOL, extras)] as const;
       const clean = { seen: NODE_SEEN, isLarge: true };
       for (const [at, tool] of tools.entries()) {
         const [attacker, other] = at === 0 ? ["a", "b"] : ["b", "a"];
-        expectSame(harm, `${attacker} changes`, await ask(stage, tool, attacker, { change: attacker }), "changed");
+        const change = () => ask(stage, tool, attacker, { change: attacker });
+        const look = () => ask(stage, tool, attacker);
+        expectSame(harm, `${attacker} changes`, await change(), "changed");
         expectSame(harm, `${other} of the same tool`, await ask(stage, tool, other), clean);
-        const again = await ask(stage, tool, attacker);
-        if (isolation !== "shared") expectSame(harm, `${attacker} again`, again, clean);
+        if (isolation !== "shared") {
+          expectSame(harm, `${attacker} again`, await look(), clean);
+          continue;
+        }
         // Its own module is kept: what it has changed is there.
-        else if (JSON.stringify(again) === JSON.stringify(clean)) harm.push(`${attacker} changed nothing`);
+        const again = await lookAgain(look, change, clean);
+        if (JSON.stringify(again) === JSON.stringify(clean)) harm.push(`${attacker} changed nothing`);
       }
       for (const tool of tools) {
         expectSame(harm, "another tenant at last", await ask(stage, tool, "c"), clean);
@@ -149,7 +174,7 @@ export const SCENES: readonly Scene[] = [
         if (hostile) for (;;);
         return n;
       };`;
-      const tool = await stage.put(source, { limits: { cpuMs: 100, wallMs: WALL_MS } });
+      const tool = await stage.put(source, { limits: { cpuMs: 100, wallMs: PATIENT_MS } });
       const calm = Array.from({ length: 10 }, (_, n) => ask(stage, tool, `calm-${n % 3}`, { n }));
       const wild = Array.from({ length: 4 }, () => ask(stage, tool, "wild", { n: 0, hostile: true }));
       expectSame(
@@ -174,7 +199,7 @@ export const SCENES: readonly Scene[] = [
         if (hostile) Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1);
         return n;
       };`;
-      const tool = await stage.put(source, { limits: { cpuMs: 100, wallMs: 5_000 } });
+      const tool = await stage.put(source, { limits: { cpuMs: 100, wallMs: PATIENT_MS } });
       const calm = Array.from({ length: 10 }, (_, n) => ask(stage, tool, "calm", { n }));
       expectSame(harm, "the wild tenant", await ask(stage, tool, "wild", { n: 0, hostile: true }), "cpu_limit");
       expectSame(

@@ -1,7 +1,8 @@
+import { PATIENT_MS } from "../plan.ts";
 import { settled, type Stage, wordsOf } from "../stage.ts";
 import type { Scene } from "./scene.ts";
 
-const MEMORY_MB = 32;
+const LIMITS = { memoryMb: 32, wallMs: PATIENT_MS };
 /** Together more than the process may have. */
 const HUNGRY_CALLS = 150;
 /** What it can be told to do: each function, with some values for a file and some for all else. */
@@ -11,7 +12,7 @@ const TABLE_ENTRIES_MAX = 131;
 /** Has the program of hazards do something, and notes as harm what did not end as it should. */
 function does(what: string, ends: RegExp): Scene["act"] {
   return async (stage, harm) => {
-    const tool = await stage.putCommand("hazards", { limits: { memoryMb: MEMORY_MB } });
+    const tool = await stage.putCommand("hazards", { limits: LIMITS });
     await expectEnd(stage, harm, tool, what, ends);
     // What went before has left nothing.
     await expectEnd(stage, harm, tool, "leave", /^ok {"found":false}$/);
@@ -34,9 +35,7 @@ export const SCENES: readonly Scene[] = [
   {
     name: "commands that take all memory that they may, one after the other",
     act: async (stage, harm) => {
-      const tool = await stage.putCommand("hazards", {
-        limits: { memoryMb: MEMORY_MB, cpuMs: 20_000, wallMs: 120_000 },
-      });
+      const tool = await stage.putCommand("hazards", { limits: { ...LIMITS, cpuMs: 20_000 } });
       for (let call = 0; call < HUNGRY_CALLS; call++) {
         await expectEnd(stage, harm, tool, "memory", /^ok {"refused":true}$/);
       }
@@ -46,7 +45,7 @@ export const SCENES: readonly Scene[] = [
   {
     name: "a command that lets a table grow without end",
     act: async (stage, harm) => {
-      const tool = await stage.putCommand("table", { limits: { memoryMb: MEMORY_MB } });
+      const tool = await stage.putCommand("table", { limits: LIMITS });
       await expectEnd(stage, harm, tool, "", new RegExp(`exit code ${TABLE_ENTRIES_MAX}\\b`));
       await stage.engine.unregister(tool);
     },
@@ -63,7 +62,7 @@ export const SCENES: readonly Scene[] = [
   {
     name: "functions of WASI that get what is no address, no length and no file",
     act: async (stage, harm) => {
-      const tool = await stage.putCommand("wild", { limits: { memoryMb: MEMORY_MB, cpuMs: 2_000, wallMs: 60_000 } });
+      const tool = await stage.putCommand("wild", { limits: { ...LIMITS, cpuMs: 2_000 } });
       for (let n = 0; n < WILD_CALLS; n++)
         await expectEnd(stage, harm, tool, String(n), /^(?:tool_error|cpu_limit|memory_limit)/);
       await stage.engine.unregister(tool);
