@@ -54,7 +54,8 @@ beforeAll(async () => {
     workers: 1,
     connectors: { api: { openapi: { document: await api.write(documentOf(operations)), server: api.origin } } },
     policy: { rules: [{ allow: { connector: ["api", "hand"] } }] },
-    limits: { cpuMs: 2_000 },
+    // Two seconds of a processor took fifteen on a busy machine.
+    limits: { cpuMs: 2_000, wallMs: 120_000 },
     tools: [
       {
         name: "give",

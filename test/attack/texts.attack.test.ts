@@ -33,7 +33,7 @@ let server: Server;
 let client: Worker;
 
 beforeAll(async () => {
-  const limits = { outputBytes: 64 * MIB, inputBytes: 64 * MIB, memoryMb: 1_024, cpuMs: 20_000 };
+  const limits = { outputBytes: 64 * MIB, inputBytes: 64 * MIB, memoryMb: 1_024, cpuMs: 20_000, wallMs: 180_000 };
   engine = await createEngine({
     workers: 1,
     limits,
