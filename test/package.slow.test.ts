@@ -20,7 +20,7 @@ const run = promisify(execFile);
 
 /** Writes what is published as `npm run build` does, but into a folder of its own: a run of tests has compiled it. */
 async function publish(folder: string): Promise<void> {
-  await run(process.execPath, ["--no-warnings", "build/publish.ts", folder], { cwd: ROOT, timeout: 60_000 });
+  await run(process.execPath, ["--no-warnings", "build/publish.ts", folder], { cwd: ROOT, timeout: 250_000 });
 }
 
 /** A Node on the `PATH` that is too old for the package; `undefined` where it is missing. */

@@ -11,7 +11,7 @@ interface Ended {
 function bench(...args: string[]): Promise<Ended> {
   return new Promise((resolve) => {
     const command = [...MAIN, "bench", "--ms", "50", "--workers", "1", ...args];
-    execFile(process.execPath, command, { timeout: 25_000 }, (error, stdout) => {
+    execFile(process.execPath, command, { timeout: 200_000 }, (error, stdout) => {
       resolve({ code: error === null ? 0 : Number(error.code), stdout });
     });
   });
