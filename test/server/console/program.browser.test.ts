@@ -129,7 +129,7 @@ describe("a program on the page", () => {
     await page.getByRole("button", { name: "Cancel" }).click();
     await part(page, "No result").getByText("You cancelled the program.").waitFor();
     await page.getByText("Options", { exact: true }).click();
-    await page.getByLabel(/^Time limit/).fill("300");
+    await page.getByLabel(/^Time limit/).fill("2000");
     await run(page);
     await part(page, "Result").getByText("wall_limit", { exact: true }).first().waitFor();
     const row = part(page, "Result").getByRole("group", { name: "Calls of tools" }).getByRole("row").nth(1);
