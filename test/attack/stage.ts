@@ -7,7 +7,16 @@ import {
   type ToolResult,
 } from "../../src/glovebox/index.ts";
 import { type Memory, measureMemory, Pulse, settledGrowth } from "./measures.ts";
-import { type End, EXECUTORS_GROWTH_MB, HOST_GROWTH_MB, type Hazard, INNOCENTS, LIMITS, type Run } from "./plan.ts";
+import {
+  type End,
+  EXECUTORS_GROWTH_MB,
+  HOST_GROWTH_MB,
+  type Hazard,
+  INNOCENTS,
+  LIMITS,
+  PATIENT_MS,
+  type Run,
+} from "./plan.ts";
 
 /** Calls that are not answered by then never will be: the engine has broken its promise. */
 const PATIENCE_MS = 150_000;
@@ -78,6 +87,8 @@ export class Stage {
       await createEngine({
         executor: "process",
         workers: 2,
+        // Innocent calls wait behind attacks that use up their processor time.
+        limits: { wallMs: PATIENT_MS, queueMs: PATIENT_MS },
         capabilities: [vault],
         policy: { rules: [{ tools: ["*"], allow: { vault: true, native: true } }] },
       }),
