@@ -53,7 +53,7 @@ export async function runCrowd(crowd: Crowd, ms: number): Promise<CrowdReport> {
   await using clients = new Program("connects", [port, idle, streams, stats, deaf]);
   await clients.line();
   await delay(SETTLE_MS);
-  const connections = filesOf(server.pid) - filesAlone;
+  const connections = await connectionsOf(url);
   const crowded = await askWell(port, ms);
   const mbCrowded = residentMb(server.pid);
   clients.stop();
@@ -72,6 +72,12 @@ export async function runCrowd(crowd: Crowd, ms: number): Promise<CrowdReport> {
     closed,
     filesLeft: filesOf(server.pid) - filesAlone,
   };
+}
+
+/** Connections that a server has, but for the one that asks: its files are also those of a build process, while it has one. */
+async function connectionsOf(url: string): Promise<number> {
+  const metrics = await (await fetch(`${url}/metrics`)).text();
+  return Number(/^glovebox_http_connections (\d+)$/m.exec(metrics)?.[1] ?? 0) - 1;
 }
 
 /** Good clients, each of which asks again when it was answered; the latencies of them all. */

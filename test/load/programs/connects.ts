@@ -8,7 +8,7 @@ import { connect, type Socket } from "node:net";
 
 const WAITING_MAX = 100;
 const ANSWER_MS = 60_000;
-const CALL_MS = 170_000;
+const CALL_MS = 580_000;
 const LARGE_UNITS = 900_000;
 const LARGE_AT_ONCE = 64;
 
