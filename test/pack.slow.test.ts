@@ -111,4 +111,4 @@ test("the list of components has what is installed with the package and what is 
   } finally {
     rmSync(folder, { recursive: true });
   }
-}, 60_000);
+});

@@ -17,7 +17,6 @@ const RECORD = JSON.parse(
 ) as Record<string, unknown>;
 const TOOLS = "/v1/agentspace/tools";
 const SECRET = "a value of tool_data that nobody else may read";
-const LONG_MS = 60_000;
 /** Records of all tenants in the registry of this test: a tenant may have a quarter of them. */
 const RECORDS_MAX = 40;
 
@@ -197,23 +196,19 @@ test("another tenant's records are not there, by no route and under no spelling"
   for (const as of ["ann", "bob"]) await ask(as, "DELETE", `${TOOLS}/ann-only`);
 });
 
-test(
-  "a tenant that registers without end fills its own share, and others register still",
-  async () => {
-    const statuses: number[] = [];
-    for (let at = 0; at < RECORDS_MAX; at++) statuses.push((await register("ann", { tool_id: `flood-${at}` })).status);
-    expect(statuses.filter((status) => status === 201)).toHaveLength(RECORDS_MAX / 4);
-    expect(new Set(statuses)).toEqual(new Set([201, 413]));
-    expect((await register("bob", { tool_id: "bobs" })).status).toBe(201);
-    for (let at = 0; at < 120; at++) {
-      const version = { tool_metadata: { version: `${at}` } };
-      expect((await register("ann", { tool_id: "flood-0", ...version }, "?replace=true")).status).toBe(201);
-    }
-    const { text } = await ask("ann", "GET", `${TOOLS}/flood-0/versions`);
-    expect((JSON.parse(text) as { readonly versions: readonly unknown[] }).versions).toHaveLength(50);
-  },
-  LONG_MS,
-);
+test("a tenant that registers without end fills its own share, and others register still", async () => {
+  const statuses: number[] = [];
+  for (let at = 0; at < RECORDS_MAX; at++) statuses.push((await register("ann", { tool_id: `flood-${at}` })).status);
+  expect(statuses.filter((status) => status === 201)).toHaveLength(RECORDS_MAX / 4);
+  expect(new Set(statuses)).toEqual(new Set([201, 413]));
+  expect((await register("bob", { tool_id: "bobs" })).status).toBe(201);
+  for (let at = 0; at < 120; at++) {
+    const version = { tool_metadata: { version: `${at}` } };
+    expect((await register("ann", { tool_id: "flood-0", ...version }, "?replace=true")).status).toBe(201);
+  }
+  const { text } = await ask("ann", "GET", `${TOOLS}/flood-0/versions`);
+  expect((JSON.parse(text) as { readonly versions: readonly unknown[] }).versions).toHaveLength(50);
+});
 
 test("searches with odd words answer, and many at once are refused as busy or answered", async () => {
   const words = [

@@ -18,7 +18,6 @@ const STALL_MAX_MS = 150;
 const END_MAX_MS = 60_000;
 const SCHEMAS = byLength(5, 10);
 const OBJECTS = 5_000;
-const PATIENT = { timeout: 240_000 } as const;
 const MIB = 1024 * 1024;
 const STRANGER = { registrant: "key:stranger" };
 const SOURCE = "export default () => 1;";
@@ -63,7 +62,7 @@ function record<Value>(value: (at: number) => Value): Record<string, Value> {
   return Object.fromEntries(list(value).map((one, at) => [`p${at}`, one]));
 }
 
-test("large schemas that a stranger registers one after the other", PATIENT, async () => {
+test("large schemas that a stranger registers one after the other", async () => {
   const ends: string[] = [];
   let longestMs = 0;
   const stallMs = await longestTurnDuring(async () => {
@@ -83,7 +82,7 @@ test("large schemas that a stranger registers one after the other", PATIENT, asy
   expect(longestMs).toBeLessThan(END_MAX_MS);
 });
 
-test("errors in a tool whose bundle and source map have many megabytes", PATIENT, async () => {
+test("errors in a tool whose bundle and source map have many megabytes", async () => {
   const source = `const a = 1;\nexport const list = () => [${"a,".repeat(1_900_000)}];\nexport default () => { throw new Error("x"); };`;
   const registerMs = await longestTurnDuring(async () => {
     await engine.register({ name: "vast", description: "d", source }, STRANGER);
@@ -100,7 +99,7 @@ test("errors in a tool whose bundle and source map have many megabytes", PATIENT
   expect(stallMs).toBeLessThan(STALL_MAX_MS);
 });
 
-test("errors in a tool with the largest source map that is read", PATIENT, async () => {
+test("errors in a tool with the largest source map that is read", async () => {
   const source = `const a = 1;\nexport const list = () => [${"a,".repeat(400_000)}];\nexport default () => { throw new Error("x"); };`;
   await engine.register({ name: "wide", description: "d", source }, STRANGER);
   const stallMs = await longestTurnDuring(async () => {
@@ -142,7 +141,7 @@ async function innocentsDuring(work: Promise<unknown>): Promise<number> {
   }
 }
 
-test("archives and wheels that take long to read, beside another's registrations", PATIENT, async () => {
+test("archives and wheels that take long to read, beside another's registrations", async () => {
   const archives = await newTree(hostileArchives());
   const names = (await readdir(archives)).toSorted();
   let beside = 0;
@@ -161,7 +160,7 @@ test("archives and wheels that take long to read, beside another's registrations
   expect(beside).toBeGreaterThan(2 * names.length);
 });
 
-test("many registrations of one registrant, beside another's", PATIENT, async () => {
+test("many registrations of one registrant, beside another's", async () => {
   const properties = Object.fromEntries(Array.from({ length: 800 }, (_, at) => [`p${at}`, { type: "string" }]));
   let ended = 0;
   const registering = Array.from({ length: 20 }, async (_, at) => {
@@ -174,7 +173,7 @@ test("many registrations of one registrant, beside another's", PATIENT, async ()
   await Promise.all(registering);
 });
 
-test("registrations that wait too long for others of their registrant", PATIENT, async () => {
+test("registrations that wait too long for others of their registrant", async () => {
   // Each takes seconds: the module does not end while it is loaded.
   const endless = "export const spec = { name: 'endless', description: 'd' }; for (;;); export default () => 1;";
   const beganMs = performance.now();

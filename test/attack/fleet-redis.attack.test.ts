@@ -1,6 +1,6 @@
 // needs: redis
 import { Queue } from "bullmq";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { shortName } from "../../src/fleet/gate/caps.ts";
 import { orderKeys } from "../../src/fleet/gate/turn.ts";
 import { Seal } from "../../src/kernel/store/seal.ts";
@@ -13,15 +13,12 @@ import { machineIn, type Siege, siegeOf, startSiege } from "../fleet/siege.ts";
 const SECRET = "the secret of this fleet";
 const OTHERS = Seal.of("the secret of another fleet");
 const DAMAGE = "an unreadable message from the fleet was dropped";
-const LONG_MS = 90_000;
 const MIB = 1024 * 1024;
 const MEMBER = "0123456789abcdef";
 /** Lines of damage that a server and a machine may each write in ten seconds. */
 const LINES_MAX = 10;
 /** Time in which so many lines may be written. */
 const WINDOW_MS = 10_000;
-
-vi.setConfig({ testTimeout: LONG_MS });
 
 const sealed = siegeOf(SECRET, { queue: { perTool: 8 } });
 

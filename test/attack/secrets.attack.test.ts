@@ -2,14 +2,12 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { formsOf } from "../../src/kernel/base/redaction/forms.ts";
 import { createEngine, type Engine, type EngineOptions } from "../../src/glovebox/index.ts";
 import { serve, type TestServer } from "../kernel/broker/capabilities/fetch/server.ts";
 import { Session } from "../kernel/broker/capabilities/fetch/session.ts";
 import { TurnMeter } from "../turns.ts";
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const VALUE = 'kV9-zQ7m/T+0aX&2"q';
 const KEY = "glovebox.secret.VAULT.";

@@ -9,7 +9,7 @@ const PROGRAM = new URL("program.ts", import.meta.url);
 
 test(
   "no innocent call fails, ends twice or has an effect twice while executors are killed under it",
-  { timeout: 120_000 },
+  { timeout: GUARD_MS + 10_000 },
   async () => {
     const args = ["--seconds", String(SECONDS), "--patient"];
     const { lines, stderr, code } = await runGuarded(PROGRAM, args, GUARD_MS);

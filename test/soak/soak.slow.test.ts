@@ -24,7 +24,7 @@ const SETTLED = [
   "executors' files",
 ] as const;
 
-test(`${CALLS} calls over twenty tools leave nothing behind in the host`, { timeout: 120_000 }, async () => {
+test(`${CALLS} calls over twenty tools leave nothing behind in the host`, { timeout: GUARD_MS + 10_000 }, async () => {
   const [{ load, trends, childrenLeft }] = await soak("--calls", String(CALLS));
   expect(load.firstComplaints).toEqual([]);
   expect(load.calls).toBeGreaterThanOrEqual(CALLS);
@@ -33,9 +33,13 @@ test(`${CALLS} calls over twenty tools leave nothing behind in the host`, { time
 });
 
 // `trend.test.ts` shows in every run what is found to grow.
-test.runIf(IS_LONG)("a host that keeps something of every call is found to grow", { timeout: 120_000 }, async () => {
-  const [{ load, trends }] = await soak("--calls", "6000", "--leak", "4000");
-  expect(load.firstComplaints).toEqual([]);
-  expect(trends["host heap, after a collection"].verdict).toBe("grows");
-  expect(trends["host handles"].verdict).toBe("flat");
-});
+test.runIf(IS_LONG)(
+  "a host that keeps something of every call is found to grow",
+  { timeout: GUARD_MS + 10_000 },
+  async () => {
+    const [{ load, trends }] = await soak("--calls", "6000", "--leak", "4000");
+    expect(load.firstComplaints).toEqual([]);
+    expect(trends["host heap, after a collection"].verdict).toBe("grows");
+    expect(trends["host handles"].verdict).toBe("flat");
+  },
+);

@@ -48,7 +48,6 @@ function pidsOf(engine: Engine, name: string): readonly number[] {
 // Both wait most of their time.
 test.concurrent(
   "two trust groups never share a process, and what one loses is nothing to the other",
-  { timeout: 120_000 },
   async ({ expect }) => {
     const wedges = Array.from({ length: WEDGES }, (_, n) => ({ name: `wedge-${n}`, description: "d", source: WEDGE }));
     await using engine = await createEngine({
@@ -98,30 +97,26 @@ function privateMb(pid: number): number {
   return bytes / MIB;
 }
 
-test.concurrent(
-  "an idle group costs little memory, and a rested one none",
-  { timeout: 120_000 },
-  async ({ expect }) => {
-    // The long form waits for the minute that is the default.
-    const rest = byLength({ restMs: 1_000 }, {});
-    await using bench = await startExecutor("process", 1, { trust: resolveTrust(GROUPS), ...rest });
-    const pids = () => bench.executor.stats().groups?.find(({ name }) => name === "blue")?.pids ?? [];
-    const tool = script(SLEEP.replace("export default ", ""));
-    const run = async (n: number) => (await bench.run(bench.job(tool, { n }, { tenant: "blue" }))).outcome;
-    expect(pids()).toEqual([]);
-    expect(await run(1)).toEqual({ ok: true, json: "1" });
-    const [pid = 0, ...more] = pids();
-    expect(more).toEqual([]);
-    const mb = privateMb(pid);
-    console.log(`private memory of an idle group: ${mb.toFixed(1)} MiB`);
-    expect(mb).toBeLessThan(PRIVATE_MAX_MB);
-    await expect.poll(pids, { timeout: 110_000 }).toEqual([]);
-    await expect.poll(() => isAlive(pid)).toBe(false);
-    expect(bench.events).toContainEqual(
-      expect.objectContaining({ name: "executor:recycle", group: "blue", reason: "idle" }),
-    );
-    expect(bench.events.filter(({ name }) => name === "executor:lost")).toEqual([]);
-    // It wakes with the next call.
-    expect(await run(2)).toEqual({ ok: true, json: "2" });
-  },
-);
+test.concurrent("an idle group costs little memory, and a rested one none", async ({ expect }) => {
+  // The long form waits for the minute that is the default.
+  const rest = byLength({ restMs: 1_000 }, {});
+  await using bench = await startExecutor("process", 1, { trust: resolveTrust(GROUPS), ...rest });
+  const pids = () => bench.executor.stats().groups?.find(({ name }) => name === "blue")?.pids ?? [];
+  const tool = script(SLEEP.replace("export default ", ""));
+  const run = async (n: number) => (await bench.run(bench.job(tool, { n }, { tenant: "blue" }))).outcome;
+  expect(pids()).toEqual([]);
+  expect(await run(1)).toEqual({ ok: true, json: "1" });
+  const [pid = 0, ...more] = pids();
+  expect(more).toEqual([]);
+  const mb = privateMb(pid);
+  console.log(`private memory of an idle group: ${mb.toFixed(1)} MiB`);
+  expect(mb).toBeLessThan(PRIVATE_MAX_MB);
+  await expect.poll(pids).toEqual([]);
+  await expect.poll(() => isAlive(pid)).toBe(false);
+  expect(bench.events).toContainEqual(
+    expect.objectContaining({ name: "executor:recycle", group: "blue", reason: "idle" }),
+  );
+  expect(bench.events.filter(({ name }) => name === "executor:lost")).toEqual([]);
+  // It wakes with the next call.
+  expect(await run(2)).toEqual({ ok: true, json: "2" });
+});

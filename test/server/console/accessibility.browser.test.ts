@@ -51,7 +51,7 @@ test("axe finds nothing wrong with the overview", async () => {
   expect(await violationsOf(page)).toEqual([]);
 });
 
-test("axe finds nothing wrong with a tool, its form, and its results", { timeout: 60_000 }, async () => {
+test("axe finds nothing wrong with a tool, its form, and its results", async () => {
   await using visited = await visit(browser, `${server.url}/#/tools/kinds`);
   const { page } = visited;
   await page.getByText("Denied requests").waitFor();

@@ -516,7 +516,7 @@ describe("the list of calls that wait", () => {
     await wrong.page.getByText(/state is one of/).waitFor();
   });
 
-  test("says what has come since, and marks what waits no longer", { timeout: 60_000 }, async () => {
+  test("says what has come since, and marks what waits no longer", async () => {
     const id = await pausedCall({ order: "A-30", amount: 1 });
     await using visited = await visit(browser, `${server.url}/#/approvals?tool=refund`);
     const { page } = visited;
@@ -530,7 +530,7 @@ describe("the list of calls that wait", () => {
     await rows(page).nth(2).getByText("no longer").waitFor();
   });
 
-  test("is loaded as one scrolls, and only those are drawn that can be seen", { timeout: 60_000 }, async () => {
+  test("is loaded as one scrolls, and only those are drawn that can be seen", async () => {
     const tenant = randomUUID();
     const data = "x".repeat(1_000);
     for (let at = 0; at < 170; at++) await pausedCall({ message: `number ${at}`, data }, "ask", null, tenant);
@@ -551,7 +551,7 @@ describe("the list of calls that wait", () => {
   });
 });
 
-test("hostile and very long texts are shown as texts, and in part", { timeout: 60_000 }, async () => {
+test("hostile and very long texts are shown as texts, and in part", async () => {
   const id = await pausedCall({ message: HOSTILE, data: { [HOSTILE]: HOSTILE, long: "y".repeat(700_000) } }, "ask");
   await using visited = await visit(browser, `${server.url}/#/approvals?tool=ask`);
   const { page, complaints, requests } = visited;
@@ -569,7 +569,7 @@ test("hostile and very long texts are shown as texts, and in part", { timeout: 6
   expect(complaints).toEqual([]);
 });
 
-test("axe finds nothing wrong with the list and a call, nor with little room", { timeout: 90_000 }, async () => {
+test("axe finds nothing wrong with the list and a call, nor with little room", async () => {
   const id = await pausedCall({ order: "A-40", amount: 1 });
   await using visited = await visit(browser, `${server.url}/#/approvals`);
   const { page, complaints } = visited;

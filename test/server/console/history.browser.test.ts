@@ -294,7 +294,7 @@ describe("one past call", () => {
   });
 });
 
-test("axe finds nothing wrong with past calls", { timeout: 180_000 }, async () => {
+test("axe finds nothing wrong with past calls", async () => {
   for (const address of ["#/calls?tenant=acme", "#/calls/work-1", "#/calls/long?tab=explanation", "#/tools"]) {
     await using visited = await visit(browser, `${server.url}/${address}`);
     const { page } = visited;

@@ -129,7 +129,7 @@ test.each([
   expect(await visited.page.getByRole("button", { name: FORM }).count()).toBe(0);
 });
 
-test("axe finds nothing wrong with the form and what it says, nor with little room", { timeout: 60_000 }, async () => {
+test("axe finds nothing wrong with the form and what it says, nor with little room", async () => {
   await using visited = await openCall(program, "admin");
   const { page } = visited;
   await save(page, "no name");
