@@ -54,7 +54,9 @@ const MOMENTS = [
 
 /** Kills a process at a moment of its first rotation, and returns whose token the next process gets. */
 async function afterKill(moment: (typeof MOMENTS)[number]): Promise<string | null> {
-  const server = await served({ lifeS: 2, graceMs: 60_000 });
+  // Its tokens end for who takes them, not for the test, which asks about the last one when its process has ended.
+  const server = await served({ lifeS: 600, graceMs: 60_000 });
+  server.saidLifeS = 2;
   const [auth, secrets] = await refreshingOf(server);
   const own = { issuer: server.issuer, auth, secrets, file: path.join(await folder(), "logins.sqlite") };
   const child = start({ ...own, pausesMs: [0, 1_700, 60_000] });
