@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { zipSync } from "fflate";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { createEngine } from "../../../src/glovebox/index.ts";
 import { createServer, type ServedAssets, type Server } from "../../../src/server/http/server.ts";
 import { temporaryFolder } from "./bench.ts";
@@ -218,9 +218,9 @@ describe("an upload", () => {
   test("of a client that hangs up leaves nothing", async () => {
     const bench = await startServer();
     const socket = beginUpload(bench);
-    await vi.waitFor(() => expect(left(bench).incoming).toBe(1));
+    await expect.poll(() => left(bench).incoming).toBe(1);
     socket.destroy();
-    await vi.waitFor(() => expect(left(bench)).toEqual({ blobs: 0, incoming: 0 }));
+    await expect.poll(() => left(bench)).toEqual({ blobs: 0, incoming: 0 });
     expect((await upload(bench)).status).toBe(201);
   });
 
@@ -230,13 +230,13 @@ describe("an upload", () => {
   ])("beside many others that %s is refused", async (_what, more) => {
     const bench = await startServer();
     const sockets = Array.from({ length: 8 }, () => beginUpload(bench));
-    await vi.waitFor(() => expect(left(bench).incoming).toBe(8));
+    await expect.poll(() => left(bench).incoming).toBe(8);
     for (const socket of sockets) socket.write(more);
     await sleep(100);
     const { status, body } = await upload(bench);
     expect({ status, code: body.error?.code }).toEqual({ status: 429, code: "too_many" });
     for (const socket of sockets) socket.destroy();
-    await vi.waitFor(() => expect(left(bench)).toEqual({ blobs: 0, incoming: 0 }));
+    await expect.poll(() => left(bench)).toEqual({ blobs: 0, incoming: 0 });
     expect((await upload(bench)).status).toBe(201);
   });
 
