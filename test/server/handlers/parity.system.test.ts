@@ -91,6 +91,9 @@ function steady({ status, body, headers }: Answer): Answer {
     .replaceAll(/in \d+ ms/g, "in 0 ms")
     .replaceAll(/"retryAfterMs":\d+/g, '"retryAfterMs":0')
     .replace('"servers":[{"url":"/tools"}]', '"servers":[{"url":"/"}]');
+  // A call beyond its rate is told how many seconds are left.
+  if (status === 429)
+    return { status, body: text, headers: { ...headers, "retry-after": typeof headers["retry-after"] } };
   // The tag of a tool that each of them registers: it depends on what its evaluation took.
   const { etag } = headers;
   return { status, body: text, headers: status === 201 ? { ...headers, etag: typeof etag } : headers };
