@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { createEngine, type EngineOptions } from "../../../../src/glovebox/index.ts";
 import { serve } from "../capabilities/fetch/server.ts";
 import { STARTED, testBroker } from "./suite.ts";
@@ -51,6 +51,11 @@ function textOf(path: string): string {
 }
 
 describe.runIf(process.platform === "linux")('an engine with broker: "process"', () => {
+  // Engines of other tests in this process have closed, and their brokers may be ending.
+  beforeEach(async () => {
+    await expect.poll(brokers, STARTED).toEqual([]);
+  });
+
   test("carries out fs there, loses nothing but its requests when it is killed, and leaves nothing behind", async () => {
     {
       await using engine = await createEngine(OPTIONS);
@@ -78,7 +83,8 @@ describe.runIf(process.platform === "linux")('an engine with broker: "process"',
   });
 
   test("has no variable of the engine's process but those that programs and certificates need", async () => {
-    process.env["OF_THE_HOST_ONLY"] = "correct-horse";
+    vi.stubEnv("OF_THE_HOST_ONLY", "correct-horse");
+    onTestFinished(() => void vi.unstubAllEnvs());
     await using engine = await createEngine(OPTIONS);
     expect(await engine.execute({ name: "reader", arguments: {} })).toMatchObject({ success: true });
     const [pid = 0] = brokers();
