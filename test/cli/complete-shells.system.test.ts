@@ -22,7 +22,7 @@ test.each([
   const env = { ...process.env, HOME: folder, PATH: `${folder}:${process.env["PATH"] ?? ""}` };
   const printed = await new Promise<string>((resolve) => {
     const done = (_error: unknown, stdout: string, stderr: string): void => resolve(stdout + stderr);
-    execFile(shell, args, { cwd: folder, env, timeout: 60_000 }, done);
+    execFile(shell, args, { cwd: folder, env, timeout: 240_000 }, done);
   });
   expect(printed.split("\n")).toEqual([
     expect.stringMatching(/^greet(?::greet)?$/),

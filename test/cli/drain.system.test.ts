@@ -55,7 +55,7 @@ function startClients(port: number): { readonly tally: Tally; readonly stop: () 
 }
 
 async function until(isTrue: () => boolean): Promise<void> {
-  const untilMs = performance.now() + 20_000;
+  const untilMs = performance.now() + 120_000;
   while (!isTrue()) {
     if (performance.now() > untilMs) throw new Error("it did not come to that");
     await delay(10);
@@ -125,7 +125,7 @@ describe("a server that closes", () => {
   test("answers also what waits until others of its connection are answered", async () => {
     await using bench = await startBench();
     bench.line.write(request(200).repeat(40));
-    await until(() => bench.begun() === 16);
+    await until(() => bench.begun() >= 16);
     const closed = bench.server.close();
     await once(bench.line, "close");
     await closed;
@@ -199,7 +199,7 @@ describe("glovebox serve", () => {
   test.each([
     ["at once", []],
     ["after having said so for a while", ["--drain-delay-ms", "400"]],
-  ])("ends %s under load, and answers every request that it has taken", { timeout: 60_000 }, async (_, args) => {
+  ])("ends %s under load, and answers every request that it has taken", async (_, args) => {
     await using server = await serve(["--tools", folder, ...args]);
     const { tally, stop } = startClients(server.port);
     await until(() => tally.answered > 500);
@@ -209,7 +209,7 @@ describe("glovebox serve", () => {
     expect(tally.failed).toEqual([]);
   });
 
-  test("ends well where nobody reads any more what it says", { timeout: 60_000 }, async () => {
+  test("ends well where nobody reads any more what it says", async () => {
     const service = spawn(process.execPath, [...SERVE, "--tools", folder], { stdio: ["ignore", "pipe", "pipe"] });
     const exit = once(service, "exit");
     await once(service.stdout, "data");
@@ -218,7 +218,7 @@ describe("glovebox serve", () => {
     expect(await exit).toEqual([0, null]);
   });
 
-  test("loses no call when its executor is killed under load", { timeout: 60_000 }, async () => {
+  test("loses no call when its executor is killed under load", async () => {
     await using server = await serve(["--tools", folder]);
     const { tally, stop } = startClients(server.port);
     for (let wave = 1; wave <= 3; wave++) {

@@ -222,7 +222,7 @@ describe("glovebox serve", () => {
     expect([...outcomes.values()].reduce((sum, count) => sum + count, 0)).toBeGreaterThan(100);
   });
 
-  test("keeps what it has where the new is wrong, and says what is", { timeout: 60_000 }, async () => {
+  test("keeps what it has where the new is wrong, and says what is", async () => {
     await using server = await start();
     write("tools/says.js", module("v1"));
     write("glovebox.config.yaml", "tools: [./tools]\nlimits: { cpuMs: many }\npolicy: { rules: [] }\n");
@@ -257,7 +257,7 @@ describe("glovebox serve", () => {
     expect(await appliedAt()).toBeGreaterThan(startedAt);
   });
 
-  test("says what is in force only after a restart, until there was one", { timeout: 60_000 }, async () => {
+  test("says what is in force only after a restart, until there was one", async () => {
     await using server = await start();
     write(
       "glovebox.config.yaml",
@@ -277,7 +277,7 @@ describe("glovebox serve", () => {
     await said(server, /"level":30,.*the engine was reconfigured/);
   });
 
-  test("shows the digest of the configuration that is in force, and no other", { timeout: 60_000 }, async () => {
+  test("shows the digest of the configuration that is in force, and no other", async () => {
     await using server = await start();
     const reload = async (text: string): Promise<readonly string[]> => {
       write("glovebox.config.yaml", text);
@@ -301,7 +301,7 @@ describe("glovebox serve", () => {
     expect(await reload(config(0))).toEqual(first);
   });
 
-  test("names the keys that are new, changed and gone", { timeout: 60_000 }, async () => {
+  test("names the keys that are new, changed and gone", async () => {
     const [boss, other] = [createKey(), createKey()];
     const keys = (...lines: readonly string[]): void =>
       write(
@@ -315,7 +315,7 @@ describe("glovebox serve", () => {
     await said(server, /^glovebox: reloaded: keys new: new; keys changed: boss; keys gone: old$/);
   });
 
-  test("reloads by itself where it is to watch", { timeout: 60_000 }, async () => {
+  test("reloads by itself where it is to watch", async () => {
     await using server = await start("--watch");
     write("tools/more.js", module("more").replace('"says"', '"more"'));
     await said(server, /^glovebox: reloaded: tools new: more$/);

@@ -89,45 +89,41 @@ async function holdSocket(): Promise<Held> {
   };
 }
 
-test(
-  "a service hands its socket over to the next one under load, and no request fails",
-  { timeout: 90_000 },
-  async () => {
-    await using held = await holdSocket();
-    const tally: Tally = { answered: 0, unbegun: 0, failed: [] };
-    let isStopped = false;
-    const body = JSON.stringify({ name: "work", arguments: {} });
-    let old = await held.serve();
-    const clients = Array.from({ length: 16 }, (_, at) =>
-      // Half of them need a new connection for each request: some are under way at any time.
-      keepSending({
-        port: held.port,
-        body,
-        perConnection: at % 2 === 0 ? 1 : 1_000_000,
-        tally,
-        isOver: () => isStopped,
-      }),
-    );
-    for (let restart = 1; restart <= 3; restart++) {
-      const before = tally.answered;
-      await until(() => tally.answered > before + 200);
-      const next = await held.serve();
-      expect(isAlive(next)).toBe(true);
-      process.kill(old, "SIGTERM");
-      expect(await held.exitOf(old)).toBe(0);
-      old = next;
-    }
+test("a service hands its socket over to the next one under load, and no request fails", async () => {
+  await using held = await holdSocket();
+  const tally: Tally = { answered: 0, unbegun: 0, failed: [] };
+  let isStopped = false;
+  const body = JSON.stringify({ name: "work", arguments: {} });
+  let old = await held.serve();
+  const clients = Array.from({ length: 16 }, (_, at) =>
+    // Half of them need a new connection for each request: some are under way at any time.
+    keepSending({
+      port: held.port,
+      body,
+      perConnection: at % 2 === 0 ? 1 : 1_000_000,
+      tally,
+      isOver: () => isStopped,
+    }),
+  );
+  for (let restart = 1; restart <= 3; restart++) {
     const before = tally.answered;
     await until(() => tally.answered > before + 200);
-    isStopped = true;
-    await Promise.all(clients);
-    expect(tally.failed).toEqual([]);
+    const next = await held.serve();
+    expect(isAlive(next)).toBe(true);
     process.kill(old, "SIGTERM");
     expect(await held.exitOf(old)).toBe(0);
-  },
-);
+    old = next;
+  }
+  const before = tally.answered;
+  await until(() => tally.answered > before + 200);
+  isStopped = true;
+  await Promise.all(clients);
+  expect(tally.failed).toEqual([]);
+  process.kill(old, "SIGTERM");
+  expect(await held.exitOf(old)).toBe(0);
+});
 
-test("no executor has the socket that a service was handed", { timeout: 60_000 }, async () => {
+test("no executor has the socket that a service was handed", async () => {
   await using held = await holdSocket();
   const pid = await held.serve();
   const socketsOf = (process: number | string): string[] => {
@@ -140,7 +136,7 @@ test("no executor has the socket that a service was handed", { timeout: 60_000 }
   for (const executor of executors(pid)) expect(socketsOf(executor)).not.toContain(held.name);
 });
 
-test("a socket that is for another process is not taken", { timeout: 60_000 }, async () => {
+test("a socket that is for another process is not taken", async () => {
   await using held = await holdSocket();
   const service = spawn(process.execPath, [...SERVE, "--tools", folder], {
     env: { ...process.env, LISTEN_FDS: "1", LISTEN_PID: "1" },

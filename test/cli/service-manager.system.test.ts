@@ -21,7 +21,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 const told = (): string => (existsSync(join(folder, "told")) ? readFileSync(join(folder, "told"), "utf8") : "");
 
 async function toldOf(what: RegExp): Promise<void> {
-  const untilMs = performance.now() + 20_000;
+  const untilMs = performance.now() + 120_000;
   while (!what.test(told())) {
     if (performance.now() > untilMs) throw new Error(`it was not told ${what}: ${told()}`);
     await delay(20);
@@ -31,7 +31,7 @@ async function toldOf(what: RegExp): Promise<void> {
 const start = (env: NodeJS.ProcessEnv): Promise<Served> =>
   serve(["--tools", "fixtures/tools/slugify"], { env: { PATH: `${folder}:${process.env["PATH"]}`, ...env } });
 
-test("a service manager is told when the service is ready, reloads, and stops", { timeout: 60_000 }, async () => {
+test("a service manager is told when the service is ready, reloads, and stops", async () => {
   await using server = await start({ NOTIFY_SOCKET: join(folder, "socket") });
   await toldOf(new RegExp(`^--pid=${server.pid} READY=1 STATUS=listening on ${server.url}$`, "m"));
   server.signal("SIGHUP");
@@ -43,21 +43,21 @@ test("a service manager is told when the service is ready, reloads, and stops", 
   expect(told()).not.toContain("WATCHDOG");
 });
 
-test("a service manager that watches hears of the service as often as it asks", { timeout: 60_000 }, async () => {
+test("a service manager that watches hears of the service as often as it asks", async () => {
   await using server = await start({ NOTIFY_SOCKET: join(folder, "socket"), WATCHDOG_USEC: "400000" });
   await toldOf(/(?:.* WATCHDOG=1\n(?:.*\n)*){3}/);
   server.signal("SIGTERM");
   expect(await server.exit).toBe(0);
 });
 
-test("a service that nobody manages tells nobody", { timeout: 60_000 }, async () => {
+test("a service that nobody manages tells nobody", async () => {
   await using server = await start({ WATCHDOG_USEC: "100000" });
   server.signal("SIGTERM");
   expect(await server.exit).toBe(0);
   expect(told()).toBe("");
 });
 
-test("a service starts where nobody can be told", { timeout: 60_000 }, async () => {
+test("a service starts where nobody can be told", async () => {
   writeFileSync(join(folder, "systemd-notify"), "#!/bin/sh\nexit 1\n");
   await using server = await start({ NOTIFY_SOCKET: join(folder, "socket") });
   await said(server, /^glovebox: warning: systemd-notify did not work$/);

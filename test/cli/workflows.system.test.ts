@@ -160,7 +160,7 @@ describe("the commands about workflows", () => {
     expect((await glovebox("list-tools")).stdout).toBe("echo\n");
   });
 
-  test("list-tools prints the engine's own tools where nobody names others [D76]", { timeout: 90_000 }, async () => {
+  test("list-tools prints the engine's own tools where nobody names others [D76]", async () => {
     expect((await glovebox("list-tools")).stdout).toBe("calculator\necho\njs_exec\npython_exec\n");
   });
 

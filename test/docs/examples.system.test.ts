@@ -7,11 +7,7 @@ import { exampleNames, runExample } from "./run-example.ts";
  */
 const ELSEWHERE = ["fleet", "python-wheels", "next", "hono-bun"];
 
-test.each(exampleNames(ELSEWHERE))(
-  "the example %s prints what its README says",
-  async (name) => {
-    const { expected, printed } = await runExample(name);
-    expect(printed).toBe(expected);
-  },
-  90_000,
-);
+test.each(exampleNames(ELSEWHERE))("the example %s prints what its README says", async (name) => {
+  const { expected, printed } = await runExample(name);
+  expect(printed).toBe(expected);
+});

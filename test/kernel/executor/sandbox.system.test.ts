@@ -169,7 +169,7 @@ describe.skipIf(!works)(`an executor inside bubblewrap${unless}`, () => {
     const host = spawn(process.execPath, ["--no-node-snapshot", "--no-warnings", PROGRAM], {
       stdio: ["ignore", "pipe", "inherit"],
     });
-    const guard = setTimeout(() => host.kill("SIGKILL"), 20_000);
+    const guard = setTimeout(() => host.kill("SIGKILL"), 120_000);
     const [said] = (await once(host.stdout, "data")) as [Buffer];
     const all = JSON.parse(String(said)) as number[];
     expect(all.filter(isAlive).length).toBeGreaterThan(2);

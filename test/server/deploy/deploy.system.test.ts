@@ -148,7 +148,7 @@ describe("the container's image", () => {
     expect(Object.fromEntries(variables)).toMatchObject({ GLOVEBOX_STATE_DIR: "/var/lib/glovebox" });
   });
 
-  test("knows whether the service in it is alive", { timeout: 60_000 }, async () => {
+  test("knows whether the service in it is alive", async () => {
     const [, command = "[]"] =
       /^HEALTHCHECK .* CMD (.*)$/.exec(last.find((line) => line.startsWith("HEALTH")) ?? "") ?? [];
     const [, ...args] = JSON.parse(command) as string[];
@@ -203,7 +203,7 @@ export default async (_, { host }) => {
 
 test.skipIf(!existsSync(BUBBLEWRAP))(
   "a service runs as a user that is not root, on a file system of which it can write its state only",
-  { timeout: 60_000 },
+
   async () => {
     const state = join(folder, "state");
     mkdirSync(state);

@@ -216,7 +216,7 @@ describe("the description of the API", () => {
     writeFileSync(join(folder, "program.ts"), PROGRAM);
     symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
     const modules = (name: string) => join(ROOT, "node_modules", name);
-    const node = (...args: string[]) => run(process.execPath, args, { cwd: folder, timeout: 60_000 });
+    const node = (...args: string[]) => run(process.execPath, args, { cwd: folder, timeout: 240_000 });
     await node(modules("oazapfts/dist/cli.js"), file, join(folder, "client.ts"), "--useUnknown");
     const strict = "--strict --noEmit --skipLibCheck --allowImportingTsExtensions --module nodenext --target es2024";
     const types = ["--types", "node", "--lib", "es2024,dom,dom.iterable"];

@@ -513,7 +513,6 @@ describe("glovebox run --record and replay", () => {
       const ways = Object.fromEntries(WAYS.map(([way]) => [way, ["undefined"]]));
       expect([JSON.parse(recorded), JSON.parse(stdout)]).toEqual([ways, ways]);
     },
-    60_000,
   );
 
   test("run a tool under a debugger to its end, whatever it leaves behind that nobody caught", async () => {

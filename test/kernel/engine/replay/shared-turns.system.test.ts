@@ -137,7 +137,6 @@ describe("a call whose answers come together", () => {
         expect((await replayCall(recording)).isSame).toBe(true);
       }
     },
-    120_000,
   );
 
   test("goes on with those that did not fail", async () => {

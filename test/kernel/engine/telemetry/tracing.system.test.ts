@@ -369,7 +369,7 @@ test("a server that is started as the sample says writes its last spans before i
   const flags = ["--no-node-snapshot", "--no-warnings", "--import", `${preload}`, `${main}`];
   const args = ["serve", "--port", "0", "--workers", "1", "--tools", ADD];
   const child = spawn(process.execPath, [...flags, ...args], { stdio: ["ignore", "pipe", "ignore"] });
-  const deadline = setTimeout(() => child.kill("SIGKILL"), 25_000);
+  const deadline = setTimeout(() => child.kill("SIGKILL"), 120_000);
   try {
     let written = "";
     let isCalled = false;

@@ -10,7 +10,7 @@ import { codeOf, mounted, type Mounted, SECRET } from "./mounted.ts";
 const SWAPS = fileURLToPath(new URL("programs/swaps.ts", import.meta.url));
 const ROUNDS = 300;
 /** The other process leaves this one little of a machine with few processors. */
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 300_000;
 const INSIDE = "what lies inside";
 
 /** A mount whose `folder` and `file` are links to the outside every other moment. */
