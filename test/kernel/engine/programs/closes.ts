@@ -20,7 +20,7 @@ for (const engine of [one, two]) {
 const sum = await one.execute({ name: "add", arguments: { a: 1, b: 2 } });
 const never = one.execute({ name: "never", arguments: {} });
 const late = two.execute({ name: "timer", arguments: {} });
-await Promise.all([one.close({ drainMs: 100 }), two.close({ drainMs: 2_000 })]);
+await Promise.all([one.close({ drainMs: 100 }), two.close({ drainMs: 60_000 })]);
 const after = await one.execute({ name: "add", arguments: { a: 1, b: 2 } });
 console.log(
   JSON.stringify([sum.output, (await never).error?.code, (await late).output, after.error?.code, one.stats().state]),
