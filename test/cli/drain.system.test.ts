@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
+import { setImmediate as turn, setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createEngine } from "../../src/glovebox/index.ts";
 import { createServer, type Server, type ServerOptions } from "../../src/server/http/server.ts";
@@ -87,6 +87,10 @@ describe("a server that closes", () => {
     return { server, begun: () => count, line, read: () => text, [Symbol.asyncDispose]: end };
   }
 
+  /** A server stops two turns after it is told to, and closes connections that are idle for 250 ms then. */
+  const begun = async (): Promise<void> => {
+    for (let turns = 0; turns < 4; turns++) await turn();
+  };
   const streams = "accept: text/event-stream\r\n";
   const post = (path: string, text: string, header = ""): string =>
     `POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n${header}content-length: ${text.length}\r\n\r\n${text}`;
@@ -137,7 +141,7 @@ describe("a server that closes", () => {
     bench.line.write(request(0));
     await until(() => answers(bench.read()) === 1);
     const closed = bench.server.close();
-    await delay(30);
+    await begun();
     bench.line.write(`GET ${path} HTTP/1.1\r\nhost: localhost\r\n${streams}\r\n`);
     await closed;
     expect(bench.read()).toContain(path === "/mcp" ? "HTTP/1.1 503" : "content-type: text/event-stream");
@@ -167,7 +171,7 @@ describe("a server that closes", () => {
     bench.line.write(request(0));
     await until(() => answers(bench.read()) === 1);
     const closed = bench.server.close();
-    await delay(30);
+    await begun();
     bench.line.write(request(0));
     await closed;
     expect(answers(bench.read())).toBe(2);
