@@ -143,18 +143,21 @@ describe.skipIf(noJail !== undefined)(`around a command (${noJail ?? "in bubblew
   });
 });
 
+/** Longer than a slow machine needs until a command has taken too much. */
+const LONG_MS = 200_000;
+
 describe.skipIf(noJail !== undefined)(`a command that takes more than its share (${noJail ?? "in bubblewrap"})`, () => {
   test("of processes is ended, or gets no more of them", async () => {
     // One that doubles with each step could reach the limits of a machine that runs other tests as well.
     const command = "for i in $(seq 5000); do sleep 20 & done; wait";
-    const answer = await opened().run(command, { timeoutMs: 10_000 });
+    const answer = await opened().run(command, { timeoutMs: LONG_MS });
     expect(answer.excess === "processes" || answer.stderr.includes("fork")).toBe(true);
   });
 
   test.skipIf(!hasPython)("of memory is ended, however many processes hold it", async () => {
-    const script = "import time; x = b'x' * 150_000_000; time.sleep(20)";
+    const script = "import time; x = b'x' * 150_000_000; time.sleep(200)";
     const command = `for i in 1 2 3 4 5; do python3 -c "${script}" & done; wait`;
-    expect((await opened().run(command, { timeoutMs: 20_000 })).excess).toBe("memory");
+    expect((await opened().run(command, { timeoutMs: LONG_MS })).excess).toBe("memory");
   });
 
   test.skipIf(!hasPython)("of addresses gets none", async () => {
@@ -165,7 +168,7 @@ describe.skipIf(noJail !== undefined)(`a command that takes more than its share 
   test("of files is ended, though each is empty", async () => {
     const command = "cd /tmp; i=0; while :; do mkdir -p $i/a/b/c/d/e/f/g/h $i/b/c/d/e/f/g/h/i; i=$((i+1)); done";
     const quick = "seq 200000 | xargs -n 2000 mkdir";
-    const answer = await opened().run(`(cd /home; ${quick}); ${command}`, { timeoutMs: 25_000 });
+    const answer = await opened().run(`(cd /home; ${quick}); ${command}`, { timeoutMs: LONG_MS });
     expect(answer.excess).toBe("files");
   });
 
