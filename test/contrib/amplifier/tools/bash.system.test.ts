@@ -136,7 +136,7 @@ describe("a command that is not run", () => {
       writeFileSync(path.join(folder, "kept.txt"), "kept");
       const blocked = await bash("rm -rf /");
       expect(blocked.error?.type).toBe("SecurityError");
-      const { error } = await bash("a=rm; $a -r -f /usr /bin /lib /proc 2>/dev/null; exit 9");
+      const { error } = await bash("a=rm; $a -r -f /usr/bin /bin /lib /proc 2>/dev/null; exit 9");
       expect(error?.details).toEqual({ exit_code: 9 });
       expect((await bash("ls /usr/bin | head -1 | wc -l; cat /data/kept.txt")).output).toBe("1\nkept");
     },
