@@ -129,9 +129,11 @@ describe.skipIf(noJail !== undefined)(`a hostile MCP server (${noJail ?? "in bub
 
   test("that says all the time that its list has changed is heard a few times a second at most", async () => {
     const { session, changes } = opened(hostile("changing"), { limits: { inflowMessages: 1_000_000 } });
+    const startMs = performance.now();
     await session.list();
     await new Promise((resolve) => setTimeout(resolve, 1_500));
-    expect(changes()).toBeLessThan(10);
+    // On a busy machine more time passes.
+    expect((changes() * 1_000) / (performance.now() - startMs)).toBeLessThan(7);
   });
 
   test("calls itself what it likes, in a name that is cut and has no invisible characters", async () => {
