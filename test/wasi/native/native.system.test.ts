@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { createRegistry } from "../../../src/contrib/agentspace/index.ts";
-import type { Engine, ToolDefinition } from "../../../src/glovebox/index.ts";
+import { defineCapability, type Engine, type ToolDefinition } from "../../../src/glovebox/index.ts";
 import { processesWith } from "../../kernel/broker/capabilities/exec/opened.ts";
 import { buildTarGz } from "../../kernel/tool/package/build-tar.ts";
 import { buildZip } from "../../kernel/tool/package/build-zip.ts";
@@ -186,24 +186,33 @@ describe.skipIf(noBinaries !== undefined)(`a binary tool (${noBinaries ?? "in bu
   });
 
   test("is run once, also where its call is run again because its executor was lost", async () => {
+    const opening = Promise.withResolvers<void>();
+    const gate = defineCapability({ name: "gate", methods: { pass: { handler: () => opening.promise } } });
     const engine = await openEngine({
       executor: "process",
-      policy: { rules: [{ allow: { native: true, tools: ["*"] } }] },
+      capabilities: [gate],
+      policy: { rules: [{ allow: { native: true, tools: ["*"], gate: true } }] },
     });
     const outcomes: string[] = [];
     engine.on("capability:call", ({ capability, outcome }) => outcomes.push(`${capability} ${outcome}`));
     await engine.register({ ...TOOL, limits: LIMITS });
     const source = `export default async (_, { host }) => {
       const answer = await host.tools.call("hazards", { act: "argument" });
-      await new Promise((done) => setTimeout(done, 1_500));
+      await host.gate.pass();
       return answer;
     }`;
-    await engine.register({ name: "calls", description: "d", source, capabilities: { tools: ["hazards"] } });
+    await engine.register({
+      name: "calls",
+      description: "d",
+      source,
+      capabilities: { tools: ["hazards"], gate: true },
+    });
     const running = engine.execute({ name: "calls", arguments: {} });
     await expect.poll(() => outcomes, { timeout: 60_000 }).toContain("native ok");
     const wedges = "export default () => { for (;;) [].indexOf.call({ length: 2 ** 53 - 1 }, 1); }";
     await engine.register({ name: "wedges", description: "d", source: wedges, limits: { cpuMs: 20 } });
     expect((await engine.execute({ name: "wedges", arguments: {} })).error?.code).toBe("cpu_limit");
+    opening.resolve();
     const { error, metadata } = await running;
     expect([error, metadata.attempts]).toEqual([null, 2]);
     expect(outcomes.filter((one) => one.startsWith("native"))).toEqual(["native ok"]);

@@ -13,13 +13,18 @@ import { noJail, processesWith } from "./opened.ts";
 let engine: Engine;
 let folder: string;
 
+/** Opens once what a call waits for has happened. */
+const opening = Promise.withResolvers<void>();
+const gate = defineCapability({ name: "gate", methods: { pass: { handler: () => opening.promise } } });
+
 beforeAll(async () => {
   folder = realpathSync(mkdtempSync(path.join(tmpdir(), "glovebox-exec-")));
   const mounts = { "/data": { path: folder, mode: "rw" } } as const;
   engine = await createEngine({
     workers: 1,
     executor: "process",
-    policy: { rules: [{ tools: ["command-*"], allow: { exec: { wallMs: 20_000, mounts } } }] },
+    capabilities: [gate],
+    policy: { rules: [{ tools: ["command-*"], allow: { exec: { wallMs: 20_000, mounts }, gate: true } }] },
   });
 });
 
@@ -49,14 +54,15 @@ describe.skipIf(noJail !== undefined)(`host.exec in the executor process (${noJa
   test("runs a command once, also where its call is run again because its executor was lost", async () => {
     const source = `export default async (_, { host }) => {
       const { stdout } = await host.exec.run({ command: "echo once >>/data/times; cat /data/times" });
-      await new Promise((done) => setTimeout(done, 1_500));
+      await host.gate.pass();
       return stdout;
     }`;
-    const running = call({}, { source });
+    const running = call({}, { source, capabilities: { exec: true, gate: true } });
     await expect.poll(() => readFileSync(path.join(folder, "times"), "utf8")).toBe("once\n");
     // What wedges V8 itself is ended with its process.
     const wedges = "export default () => { for (;;) [].indexOf.call({ length: 2 ** 53 - 1 }, 1); }";
     expect((await call({}, { source: wedges, limits: { cpuMs: 20 } })).error?.code).toBe("cpu_limit");
+    opening.resolve();
     const { output, metadata } = await running;
     expect([output, metadata.attempts]).toEqual(["once\n", 2]);
     expect(readFileSync(path.join(folder, "times"), "utf8")).toBe("once\n");
