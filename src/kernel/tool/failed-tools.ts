@@ -9,8 +9,8 @@ const failuresOf = new WeakMap<GloveboxError, readonly GloveboxError[]>();
  * Why the preparations of several tools failed: their only failure as it is, or one error that names them all;
  * `undefined` if none failed.
  */
-export function failureOf(settled: readonly PromiseSettledResult<unknown>[]): unknown {
-  const reasons = settled.flatMap((one) => (one.status === "rejected" ? [one.reason as unknown] : []));
+export function failureOf(settled: readonly PromiseSettledResult<unknown>[]): Error | undefined {
+  const reasons = settled.flatMap((one) => (one.status === "rejected" ? [one.reason as Error] : []));
   const [first] = reasons;
   const failures = reasons.flatMap((one) => (one instanceof GloveboxError ? (failuresOf.get(one) ?? [one]) : []));
   if (!(first instanceof GloveboxError) || failures.length < 2) return first;

@@ -78,9 +78,9 @@ async function connect(mode: "legacy" | "auto", { url }: { url: string } = serve
   await client.connect(transport);
   const { onmessage } = transport;
   // The client forgets what is told of a call that it reads together with its result.
-  transport.onmessage = (message, extra) => {
+  transport.onmessage = (message) => {
     if ("method" in message && message.method === "notifications/progress") told.push(message.params as Progress);
-    onmessage?.(message, extra);
+    onmessage?.(message);
   };
   return { client, transport, changes, logs, told, problems };
 }
