@@ -81,6 +81,21 @@ export function resolveLimits(base: Limits, asked: Partial<Limits> | undefined, 
   return resolved;
 }
 
+/** A limit of a tool that is lower than the tool declares. */
+export interface CutLimit {
+  readonly limit: keyof Limits;
+  readonly declared: number;
+  readonly value: number;
+}
+
+/** The limits that are lower than what was asked for. */
+export function cutLimits(limits: Limits, asked: Partial<Limits>): readonly CutLimit[] {
+  return NAMES.flatMap((limit) => {
+    const [declared, value] = [asked[limit] ?? 0, limits[limit]];
+    return Math.floor(declared) > value ? [{ limit, declared, value }] : [];
+  });
+}
+
 /** Limits whose cost falls on the host. They are the operator's: a tool may lower them and not raise them. */
 const HOST_LIMITS = ["inputBytes", "outputBytes", "logBytes", "capabilityCalls", "capabilityBytes"] as const;
 

@@ -1,3 +1,4 @@
+import { cutLimits } from "../base/limits.ts";
 import type { BrokerClient } from "../broker/thread/broker-client.ts";
 import type { RegisteredTool } from "../tool/registered-tool.ts";
 import type { Registrar } from "../tool/registrar.ts";
@@ -37,7 +38,8 @@ export class InstalledTools {
     this.#registry.set(tool);
     if (old !== undefined) this.#retire(old);
     const findings = lintTool(tool, this.#broker);
-    this.#events.emit("tool:register", { info: tool.info, replaced: old !== undefined, findings });
+    const cut = cutLimits(tool.limits, tool.askedLimits);
+    this.#events.emit("tool:register", { info: tool.info, replaced: old !== undefined, findings, cut });
   }
 
   /** Returns whether the tool existed. `tenant`: whose own it is. */

@@ -54,6 +54,7 @@ test("a caller that has a tenant gets no other's", () => {
   expect(new ScopedEngine(engine).explain(caller, "reader", "acme")).toMatchObject({ tenant: "other", grants: [] });
 });
 
+const byLimit = (one: unknown, other: unknown): number => JSON.stringify(one).localeCompare(JSON.stringify(other));
 const GREEDY = {
   name: "greedy",
   description: "Declares much.",
@@ -68,7 +69,18 @@ const GREEDY = {
   },
 };
 
-test("a tool that declares more than the operator gives gets the operator's limits, and its explanation says so", async () => {
+test("a tool that declares more than the operator gives gets the operator's limits, and its explanation and the log say so", async () => {
+  const warned: unknown[] = [];
+  const log = (): void => undefined;
+  const logger = { trace: log, debug: log, info: log, warn: (fields: object) => void warned.push(fields) };
+  await using logged = await createEngine({ workers: 1, executor: "threads", logger });
+  await logged.register(GREEDY);
+  const { cpuMs: _, ...cut } = GREEDY.limits;
+  const expected = Object.entries(cut).map(([limit, declared]) => {
+    return { tool: "greedy", limit, declared, value: DEFAULT_LIMITS[limit as keyof typeof cut] };
+  });
+  expect(warned.toSorted(byLimit)).toEqual(expected.toSorted(byLimit));
+
   await engine.register(GREEDY);
   const lines = engine.explain("greedy")?.limits ?? [];
   for (const [limit, declared] of Object.entries(GREEDY.limits)) {

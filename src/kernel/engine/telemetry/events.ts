@@ -5,6 +5,7 @@ import type { Finding } from "../../broker/grants.ts";
 import type { CallDrop } from "../../store/calls/call-store.ts";
 import type { CallsDown, CallsUp } from "../../store/calls/outage-report.ts";
 import type { ErrorCode } from "../../base/errors.ts";
+import type { CutLimit } from "../../base/limits.ts";
 import type { ExecutorEvents } from "../../executor/executor.ts";
 import type { Pressure } from "../../base/os/pressure.ts";
 import type { Throttling } from "../../base/host-work-queue.ts";
@@ -104,9 +105,17 @@ export interface EventMap<Tools = AnyTools> extends ExecutorEvents {
   "calls:up": [event: CallsUp];
   /** The store of calls began another file: the old one was damaged, and is kept beside it, or was gone. */
   "calls:renew": [event: { readonly reason: "corrupt" | "gone" }];
-  /** A tool was registered. `findings`: capabilities it requests that the policy grants to no tenant. */
+  /**
+   * A tool was registered. `findings`: capabilities it requests that the policy grants to no tenant. `cut`: limits that
+   * it declares above `maxLimits`.
+   */
   "tool:register": [
-    event: { readonly info: ToolInfo; readonly replaced: boolean; readonly findings: readonly Finding[] },
+    event: {
+      readonly info: ToolInfo;
+      readonly replaced: boolean;
+      readonly findings: readonly Finding[];
+      readonly cut: readonly CutLimit[];
+    },
   ];
   /** A tool of a module was left out, because nobody could call it; the module's others are registered. */
   "tool:omit": [event: OmittedTool];

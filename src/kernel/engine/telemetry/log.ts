@@ -57,10 +57,12 @@ export function logEvents(events: Events, logger: Logger): void {
   events.on("calls:down", ({ problem, ...event }) => logger.warn(event, `calls cannot be kept: ${problem}`));
   events.on("calls:up", (event) => logger.info(event, "calls can be kept again"));
   events.on("calls:renew", (event) => logger.warn(event, "the store of calls began another file"));
-  events.on("tool:register", ({ info: { name, version, isolation }, replaced, findings }) => {
+  events.on("tool:register", ({ info: { name, version, isolation }, replaced, findings, cut }) => {
     logger.info({ tool: name, version, isolation, replaced }, "a tool was registered");
     for (const finding of findings)
       logger.warn({ tool: name, ...finding }, "a tool requests a capability that the policy denies");
+    for (const one of cut)
+      logger.warn({ tool: name, ...one }, "a tool declares more than it may have: raise maxLimits to allow it");
   });
   events.on("tool:omit", (event) => logger.warn(event, "a tool of a module was left out"));
   events.on("package:step", ({ failed, ...event }) => {
