@@ -1,3 +1,4 @@
+import { errnoOf } from "../kernel/base/errors.ts";
 import { readFile, writeFile } from "node:fs/promises";
 import { Command, Option } from "commander";
 import { isObject } from "../kernel/base/json.ts";
@@ -129,7 +130,7 @@ function isDeclared(info: unknown): info is DeclaredTool {
 
 async function checkFile(file: string, text: string): Promise<void> {
   const found = await readFile(file, "utf8").catch((error: unknown) => {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
+    if (errnoOf(error) === "ENOENT") return null;
     throw error;
   });
   // Git may have changed the ends of lines.

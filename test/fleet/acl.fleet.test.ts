@@ -53,6 +53,8 @@ beforeAll(async () => {
   const shared = { url, fleet: FLEET, secret: SECRET };
   engine = await createFleetEngine({
     executor: { kind: "queue", ...shared },
+    // Servers tell each other of room within these caps.
+    queue: { perTenant: 200, perTool: 400, concurrency: 200 },
     kv: { url },
     idempotency: shared,
     calls: shared,

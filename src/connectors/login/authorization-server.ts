@@ -1,3 +1,4 @@
+import { errnoOf } from "../../kernel/base/errors.ts";
 import { createPrivateKey, type webcrypto } from "node:crypto";
 import type * as OAuth from "oauth4webapi";
 import type { Connections } from "../../kernel/broker/capabilities/fetch/connections.ts";
@@ -205,7 +206,7 @@ export function failureOf(oauth: typeof OAuth, error: unknown): LoginFailure {
   if (error instanceof oauth.ResponseBodyError) return refusalOf(error.error, error.status >= 500);
   if (error instanceof oauth.AuthorizationResponseError) return refusalOf(error.error);
   if (error instanceof oauth.WWWAuthenticateChallengeError) return refusalOf("invalid_client", error.status >= 500);
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  const code = errnoOf(error) ?? "";
   if (code === oauth.INVALID_RESPONSE && error instanceof Error && error.message.includes('"iss"'))
     return new LoginFailure("refused", "the answer comes from another authorization server than was asked");
   return new LoginFailure("failed", "the authorization server's answer is not one of OAuth");

@@ -1,3 +1,4 @@
+import { errnoOf } from "../../kernel/base/errors.ts";
 import { randomBytes } from "node:crypto";
 import { link, lstat, mkdir, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
@@ -35,7 +36,7 @@ export async function writeArtifact(given: string, content: string, place: Artif
     // `link` fails if a file exists, also one created in the meantime; `rename` replaces it.
     await (place.force ? rename(draft, target) : link(draft, target));
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
+    const code = errnoOf(error) ?? "unknown";
     if (code === "EEXIST") requireReplaceable(given, false, false);
     throw refusal(given, `it cannot be written (${code})`);
   } finally {

@@ -1,3 +1,4 @@
+import { errnoOf } from "../../kernel/base/errors.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describeExcess, memberOf } from "../../kernel/base/json.ts";
 import { readResponse, writeRequest } from "./chat-messages.ts";
@@ -152,7 +153,7 @@ function reasonIn(body: unknown, apiKey: string | undefined): string {
 
 function causeOf(error: unknown): string {
   const cause: unknown = error instanceof Error ? error.cause : undefined;
-  const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
+  const code = errnoOf(cause);
   if (typeof code === "string") return code;
   return cause instanceof Error ? cause.message.slice(0, MESSAGE_MAX) : "the connection failed";
 }

@@ -150,9 +150,7 @@ export class FleetScheduler implements AsyncDisposable {
 
   #listen(): RedisConnection {
     const listener = this.#connection.another("gate");
-    listener.client.on("message", (_channel, message: string) => this.#onRoomMessage(message));
-    // Waits for the connection; the client subscribes again after each loss.
-    listener.client.subscribe(this.#channel + this.#options.server).catch(() => undefined);
+    listener.subscribe(this.#channel + this.#options.server, (message) => this.#onRoomMessage(message));
     return listener;
   }
 

@@ -30,12 +30,10 @@ export class KeptChannel implements AsyncDisposable {
   constructor(parts: ChannelParts) {
     this.#parts = parts;
     this.#subscriber = parts.connection.another("watch");
-    const { client } = this.#subscriber;
-    client.on("message", (_channel: string, message: string) => this.#hear(message));
-    // Once it is subscribed, the client does so again after each loss.
-    client.subscribe(`${parts.prefix}:kept`).then(
-      () => this.#ask(),
-      () => undefined,
+    this.#subscriber.subscribe(
+      `${parts.prefix}:kept`,
+      (message) => this.#hear(message),
+      () => void this.#ask(),
     );
     this.#asking = setInterval(() => void this.#ask(), ASK_EVERY_MS).unref();
   }

@@ -15,6 +15,7 @@ export function aclRules(fleet: string): readonly AclRule[] {
   const name = resolveFleetName("--fleet", fleet);
   return [
     { rule: `~${prefixOf(name)}:*`, why: "members, jobs and messages of the fleet" },
+    { rule: `&${prefixOf(name)}:*`, why: "room within the caps of the queue, as it comes free" },
     { rule: `~${prefixOf(name, "ledger")}:*`, why: "idempotency keys" },
     { rule: `~${prefixOf(name, "calls")}:*`, why: "kept calls, and calls that wait" },
     { rule: `&${prefixOf(name, "calls")}:*`, why: "kept calls, as they are kept" },
@@ -26,7 +27,7 @@ export function aclRules(fleet: string): readonly AclRule[] {
     { rule: "+eval", why: "scripts, which are atomic" },
     { rule: "+evalsha", why: "scripts, by their hash" },
     { rule: "+time", why: "the clock of Redis in scripts" },
-    { rule: "+subscribe", why: "calls, as other servers keep them" },
+    { rule: "+subscribe", why: "calls, as other servers keep them, and room in the queue" },
     { rule: "+publish", why: "calls, as this server keeps them" },
     { rule: "+info", why: "whether it has loaded its data, and its version" },
     { rule: "+select", why: "a database of the URL other than 0" },

@@ -117,6 +117,16 @@ export class RedisConnection implements AsyncDisposable {
     return this.#loss ?? this.#refusals.problem ?? (this.lostForMs > UNEXPLAINED_MS ? problemOf("UNREACHABLE") : null);
   }
 
+  /** Hears a channel, again after each loss. `onHeard`: called each time that it is. An ACL's refusal is noted as any other. */
+  subscribe(channel: string, listener: (message: string) => void, onHeard: () => void = ignore): void {
+    const { client } = this;
+    client.on("message", (_channel: string, message: string) => listener(message));
+    const subscribe = (): void => void client.subscribe(channel).then(onHeard, ignore);
+    // A cluster's client does so by itself from then on.
+    if (client instanceof Redis) client.on("ready", subscribe);
+    if (!(client instanceof Redis) || client.status === "ready") subscribe();
+  }
+
   /** Resolves when connected, after `ms`, or when the signal is aborted; returns whether a connection exists. */
   ready(ms: number, signal?: AbortSignal): Promise<boolean> {
     return this.#wait(ms, false, signal);
@@ -242,6 +252,8 @@ function connect(
   const options = {
     ...place.options,
     connectionName,
+    // A refusal of what it subscribes to by itself would be nobody's, and end the process.
+    autoResubscribe: false,
     connectTimeout: CONNECT_MS,
     disconnectTimeout: SOCKET_CLOSE_MS,
     sentinelCommandTimeout: CONNECT_MS,

@@ -1,3 +1,4 @@
+import { errnoOf } from "../../kernel/base/errors.ts";
 import { hash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { collect, fileNameOf, type TextStore, TextFailure } from "./text-store.ts";
@@ -136,6 +137,6 @@ function wordsOf(error: unknown): string {
   if (!(error instanceof Error)) return "cannot be reached";
   if (error.name === "TimeoutError") return "does not answer in time";
   const { cause } = error;
-  const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
+  const code = errnoOf(cause);
   return typeof code === "string" && /^\w{1,64}$/.test(code) ? `cannot be reached (${code})` : "cannot be reached";
 }

@@ -1,3 +1,4 @@
+import { errnoOf } from "../../kernel/base/errors.ts";
 import { constants, type Stats } from "node:fs";
 import { lstat, open, opendir, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -99,5 +100,5 @@ async function read(path: string, bytesMax: number): Promise<string | null> {
 }
 
 function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "unknown";
+  return errnoOf(error) ?? "unknown";
 }

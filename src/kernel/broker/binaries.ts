@@ -1,6 +1,6 @@
 import { chmod, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { GloveboxError } from "../base/errors.ts";
+import { errnoOf, GloveboxError } from "../base/errors.ts";
 import { TemporaryFolders } from "./capabilities/temporary.ts";
 
 /** Maximum total size of the files of an engine's binaries, in bytes, and their maximum number. */
@@ -57,7 +57,7 @@ export class Binaries implements BinaryFiles {
       kept.path = await kept.written;
     } catch (error) {
       this.forget(key);
-      const code = error instanceof Error && "code" in error ? String(error.code) : "";
+      const code = errnoOf(error) ?? "";
       throw new GloveboxError("load_error", `the binary could not be stored (${code})`, { runtime: "native" });
     }
   }

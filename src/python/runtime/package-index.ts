@@ -1,3 +1,4 @@
+import { errnoOf } from "../../kernel/base/errors.ts";
 import { hashOf } from "../../kernel/tool/package/file.ts";
 import { PackageError, quoted } from "../../kernel/tool/package/step.ts";
 import { type IndexedWheel, readIndexPage } from "./index-page.ts";
@@ -119,7 +120,7 @@ function isSecure({ protocol, hostname }: URL): boolean {
 
 function codeOf(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined;
-  return cause instanceof Error && "code" in cause ? String(cause.code) : "no connection";
+  return errnoOf(cause) ?? "no connection";
 }
 
 /** An address without its query, which may hold secrets. */

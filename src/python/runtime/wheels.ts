@@ -1,3 +1,4 @@
+import { errnoOf } from "../../kernel/base/errors.ts";
 import { opendir } from "node:fs/promises";
 import path from "node:path";
 import { BoundedCache } from "../../kernel/base/bounded-cache.ts";
@@ -110,7 +111,7 @@ export class Wheels {
     if (this.#folder === undefined) return [];
     const files: string[] = [];
     const folder = await opendir(this.#folder).catch((error: unknown) => {
-      const code = error instanceof Error && "code" in error ? String(error.code) : "";
+      const code = errnoOf(error) ?? "";
       const remedy = code === "ENOENT" ? "; glovebox python add PACKAGE makes it" : "";
       throw new PackageError(`the folder packages.wheels cannot be read (${code})${remedy}`);
     });

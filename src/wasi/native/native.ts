@@ -1,3 +1,4 @@
+import { errnoOf } from "../../kernel/base/errors.ts";
 import { constants as FILE } from "node:fs";
 import { open as openFile } from "node:fs/promises";
 import { constants as SYSTEM } from "node:os";
@@ -222,7 +223,7 @@ async function readOutputFile(folder: string, maxBytes: number): Promise<OutputF
     // Neither follow a link, nor wait for the writer of a pipe.
     handle = await openFile(join(folder, OUTPUT), FILE.O_RDONLY | FILE.O_NOFOLLOW | FILE.O_NONBLOCK);
   } catch (error) {
-    return { kind: error instanceof Error && "code" in error && error.code === "ENOENT" ? "nothing" : "odd" };
+    return { kind: errnoOf(error) === "ENOENT" ? "nothing" : "odd" };
   }
   await using owned = handle;
   const found = await owned.stat();

@@ -1,3 +1,4 @@
+import { errnoOf } from "../../../kernel/base/errors.ts";
 import type * as Sdk from "@modelcontextprotocol/client";
 import { CapabilityRefusal } from "../../../kernel/broker/capabilities/capability.ts";
 import { PrivateAddressError } from "../../../kernel/broker/capabilities/fetch/connections.ts";
@@ -45,7 +46,7 @@ export class Failures {
     if (error instanceof CapabilityRefusal) return failed(error.message, { isTransient: false, isSent: false });
     const isOurs = error instanceof FetchFailure || (error instanceof Error && "code" in error && isSystem(error.code));
     if (!isOurs && !(error instanceof Error && error.name === "HTTPParserError")) return null;
-    const code = error instanceof Error && "code" in error ? String(error.code) : "";
+    const code = errnoOf(error) ?? "";
     return failed(failureOf(error, "POST", url).message, { isSent: !NEVER_SENT.has(code) });
   }
 

@@ -1,3 +1,4 @@
+import { errnoOf } from "../errors.ts";
 import { closeSync, openSync, readdirSync, readFileSync } from "node:fs";
 import { devNull } from "node:os";
 import { join } from "node:path";
@@ -61,5 +62,5 @@ function isKept(descriptor: number): boolean {
 }
 
 function isAbsent(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "ENOENT";
+  return errnoOf(error) === "ENOENT";
 }

@@ -1,3 +1,4 @@
+import { errnoOf } from "../../base/errors.ts";
 import { lstat, mkdtemp, readdir, readlink, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -57,6 +58,6 @@ function isRunning(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return !(error instanceof Error && "code" in error && error.code === "ESRCH");
+    return errnoOf(error) !== "ESRCH";
   }
 }

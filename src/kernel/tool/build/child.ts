@@ -1,6 +1,6 @@
 import { rmSync } from "node:fs";
 import { transform } from "esbuild";
-import { GloveboxError } from "../../base/errors.ts";
+import { errnoOf, GloveboxError } from "../../base/errors.ts";
 import { parseForWriting } from "../../base/exact-json.ts";
 import { isObject, type JsonSchema } from "../../base/json.ts";
 import { bundleHere, CrashError, inputOf } from "../bundle/bundler.ts";
@@ -86,7 +86,7 @@ function answerTo(error: unknown, kind: JobHead["kind"]): Answer {
     return isObject(details) ? { ...refused, details } : refused;
   }
   // Messages of the system contain paths of the host.
-  const code = error instanceof Error && "code" in error ? String(error.code) : null;
+  const code = errnoOf(error) ?? null;
   if (kind === "bundle") {
     const problem = code === null ? String(error) : `its files cannot be read (${code})`;
     return { kind: "refused", message: `a tool could not be bundled: ${problem}` };

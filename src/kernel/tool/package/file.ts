@@ -1,3 +1,4 @@
+import { errnoOf } from "../../base/errors.ts";
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
@@ -41,7 +42,7 @@ async function openFile(file: string, name: string, flags: number): Promise<File
     // O_NONBLOCK: opening a pipe without a writer would block.
     return await open(file, constants.O_RDONLY | constants.O_NONBLOCK | flags);
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "";
+    const code = errnoOf(error) ?? "";
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
     if (code === "ELOOP") throw new PackageError(`${quoted(name)} is a link, not a file`);
     throw new PackageError(`${quoted(name)} cannot be read (${code})`);

@@ -1,3 +1,4 @@
+import { errnoOf } from "../../base/errors.ts";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import { unpackTar } from "modern-tar";
@@ -55,7 +56,7 @@ export async function readTar(packed: Buffer, maxBytes: number): Promise<readonl
 
 async function unzipped(packed: Buffer, max: number): Promise<Buffer> {
   const tar = await unzip(packed, { maxOutputLength: max }).catch((error: unknown) => {
-    if (error instanceof Error && "code" in error && error.code === "ERR_BUFFER_TOO_LARGE") throw tooMuch(max);
+    if (errnoOf(error) === "ERR_BUFFER_TOO_LARGE") throw tooMuch(max);
     throw new PackageError("the archive is not a gzip file, or is damaged or truncated");
   });
   // A gzip file ends with its unpacked length: if that equals all that was unpacked, there is no second member and no

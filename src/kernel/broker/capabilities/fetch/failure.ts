@@ -1,3 +1,4 @@
+import { errnoOf } from "../../../base/errors.ts";
 import { NETWORK_FAILURES } from "../../../guest/host.ts";
 import { CapabilityRefusal } from "../capability.ts";
 
@@ -48,7 +49,7 @@ export function failureOf(error: unknown, method: string, url: URL): Error {
 
 function wordsOf(error: unknown): string {
   if (error instanceof FetchFailure) return error.message;
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  const code = errnoOf(error) ?? "";
   const words = WORDS.get(code);
   if (words !== undefined) return words;
   if (error instanceof Error && error.name === "HTTPParserError") return WRONG;
