@@ -1,4 +1,4 @@
-import { parseForWriting, parseWithBigInts, parseWithDigits } from "../../base/exact-json.ts";
+import { parseForWriting, parseWithBigInts } from "../../base/exact-json.ts";
 import { type ToolError, toolError } from "../../base/errors.ts";
 import { emptyMetadata, failure, readResult, resultText, type ToolResult, writableOutput } from "../../base/result.ts";
 import { type AskedPause, CallFailure, type ChildCallEnd } from "../../broker/capabilities/capability.ts";
@@ -24,6 +24,7 @@ import { CallWaits, newLeg, type StoredLeg } from "./call-waits.ts";
 import { digestOf, madeOf, UNRUN } from "./durable-record.ts";
 import { goesOnAfter, storePause, storeStart, takeSurely } from "./durable-steps.ts";
 import { isDurable, mayNeedApproval, type NeededApproval, neededApproval } from "./gate.ts";
+import { shownArguments } from "./shown-arguments.ts";
 import { undoBelow } from "./undo-below.ts";
 
 /** Parts of an engine that calls need which pause. */
@@ -248,7 +249,7 @@ export class Durable {
       kind: "approval",
       tool: name,
       version,
-      arguments: parseWithDigits(args),
+      arguments: shownArguments(args, tool),
       digest,
       message,
       schema: null,

@@ -40,6 +40,7 @@ import {
 import { type LinkedWait, linkObstacle, readToken } from "./decision-links.ts";
 import type { ResolvedTarget } from "./notify-options.ts";
 import { answerText, dataText } from "./effect-answer.ts";
+import { keepsHidden, shownWaits } from "./shown-arguments.ts";
 import { effectsOf, hasFailed } from "./undo.ts";
 
 const LIMIT_DEFAULT = 50;
@@ -93,13 +94,18 @@ export class StoredDurableCalls implements DurableCalls {
     const answer = await this.#parts.take({ kind: "list", query: of });
     if (answer.kind !== "page") throw new StoreError("the store cannot list what it has");
     const { calls, cursor: next } = answer.page;
-    return { calls: calls.filter((call) => isAmong(tools, call.tool)), cursor: next };
+    const shown = calls.filter((call) => isAmong(tools, call.tool));
+    const { registry } = this.#parts;
+    return {
+      calls: shown.map((call) => ({ ...call, waits: shownWaits(call.waits, call.tenant, registry) })),
+      cursor: next,
+    };
   }
 
   async get(id: string, { tenant, tools }: DurableOfWhom = {}): Promise<DurableCall | undefined> {
     if (typeof id !== "string" || id.length > ID_MAX) return undefined;
     const answer = await this.#parts.take({ kind: "get", id, tenant: tenant ?? null });
-    return answer.kind === "call" && isAmong(tools, answer.call.tool) ? read(answer.call) : undefined;
+    return answer.kind === "call" && isAmong(tools, answer.call.tool) ? this.#read(answer.call) : undefined;
   }
 
   async result(
@@ -279,6 +285,11 @@ export class StoredDurableCalls implements DurableCalls {
     const text = writeArguments(given, tool?.limits ?? DEFAULT_LIMITS);
     if (typeof text !== "string") throw new GloveboxError(text.code, text.message);
     if (tool === undefined || wait.state !== "open") return { ...values, arguments: text };
+    if (keepsHidden(text, tool)) {
+      const words =
+        "a value of the arguments was hidden, and [redacted] stands for it: write the value, or approve without edits";
+      throw new GloveboxError("invalid_arguments", words);
+    }
     const { limits } = tool;
     const subject = { callId: call.callId, tool, tenant: call.tenant, limits, options: {}, parent: null };
     const checked = await this.#parts.checks.check(subject, text);
@@ -287,14 +298,19 @@ export class StoredDurableCalls implements DurableCalls {
     throw new GloveboxError(code, message, violations && { violations });
   }
 
+  #read({ result, ...call }: KeptCall): DurableCall {
+    const waits = shownWaits(call.waits, call.tenant, this.#parts.registry);
+    return { ...call, waits, result: result === null ? null : readResult(result) };
+  }
+
   #callOf(answer: DurableAnswer): DurableCall | undefined {
     switch (answer.kind) {
       case "done":
         this.#parts.onSettled();
         if (answer.call !== null) this.tell(answer.call.id);
-        return answer.call === null ? undefined : read(answer.call);
+        return answer.call === null ? undefined : this.#read(answer.call);
       case "conflict":
-        throw new DecisionConflict(answer.message, read(answer.call));
+        throw new DecisionConflict(answer.message, this.#read(answer.call));
       default:
         return undefined;
     }
@@ -312,10 +328,6 @@ type DecidedWait = CallWait & { readonly kind: "approval" | "outcome" };
 /** What an event says of a call and of who did something to it. */
 function eventOf({ id, callId, tool, tenant }: DurableCall, { key }: Decider): CancelEvent {
   return { id, callId, tool, tenant, key };
-}
-
-function read({ result, ...call }: KeptCall): DurableCall {
-  return { ...call, result: result === null ? null : readResult(result) };
 }
 
 /** The states of a filter, each once. Throws a `RangeError`. */

@@ -107,6 +107,8 @@ async function addTools(to: Engine): Promise<void> {
     }`,
     { capabilities: { pause: true, fs: { scratch: { mode: "rw" } } } },
   );
+  const login = { type: "object", properties: { pin: { type: "string", format: "password" } } };
+  await add("login", "({ user, pin }) => user + pin.length", { approval: "always", inputSchema: login });
   await add("digits", "({ id }) => [typeof id, id]", { approval: "always" });
   await add("digits-of-child", "async (input, { host }) => host.tools.digits(input)", {
     capabilities: { tools: ["digits"] },
@@ -219,6 +221,24 @@ describe("a call that needs a person's approval", () => {
     await approve(call, { arguments: { amount: 9 } });
     expect(await ended(call.id)).toMatchObject({ output: { paid: 9 } });
     expect(effects).toEqual([{ amount: 9 }]);
+  });
+
+  test("shows no password, runs with it, and takes no edit that has what stands for it", async () => {
+    const call = await paused("login", { user: "ann", pin: "4711" });
+    const shown = { user: "ann", pin: "[redacted]" };
+    expect(call.waits).toMatchObject([{ arguments: shown }]);
+    await expect(approve(call, { arguments: shown })).rejects.toMatchObject({ code: "invalid_arguments" });
+    await approve(call);
+    expect((await ended(call.id)).output).toBe("ann4");
+    const edited = await paused("login", { user: "ann", pin: "4711" });
+    const decided = await approve(edited, { arguments: { user: "bob", pin: "12" } });
+    expect((await ended(edited.id)).output).toBe("bob2");
+    const { calls } = await engine.calls.durable.list({ tool: "login", state: "ended" });
+    const all = [decided, await engine.calls.durable.get(call.id), await engine.calls.durable.get(edited.id), ...calls];
+    expect(all.map((one) => one?.waits.map(({ settled }) => settled?.arguments))).toEqual(
+      [true, false, true, true, false].map((isEdited) => [isEdited ? { user: "bob", pin: "[redacted]" } : null]),
+    );
+    expect(JSON.stringify(all)).not.toContain("4711");
   });
 
   test("ends with the person's reason where it is refused", async () => {
