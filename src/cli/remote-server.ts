@@ -1,5 +1,5 @@
 import { readFile, stat } from "node:fs/promises";
-import { reasonOfFetch } from "../kernel/base/errors.ts";
+import { reasonOfFetch } from "../kernel/base/errno.ts";
 import { parseForWriting } from "../kernel/base/exact-json.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { visible } from "./output.ts";

@@ -1,4 +1,4 @@
-import { errnoOf } from "../kernel/base/errors.ts";
+import { errnoOf } from "../kernel/base/errno.ts";
 import { readFile, writeFile } from "node:fs/promises";
 import { Command, Option } from "commander";
 import { isObject } from "../kernel/base/json.ts";

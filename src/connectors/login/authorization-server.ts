@@ -1,4 +1,4 @@
-import { errnoOf } from "../../kernel/base/errors.ts";
+import { errnoOf } from "../../kernel/base/errno.ts";
 import { createPrivateKey, type webcrypto } from "node:crypto";
 import type * as OAuth from "oauth4webapi";
 import type { Connections } from "../../kernel/broker/capabilities/fetch/connections.ts";

@@ -1,4 +1,4 @@
-import { errnoOf } from "../../kernel/base/errors.ts";
+import { errnoOf } from "../../kernel/base/errno.ts";
 import { randomBytes } from "node:crypto";
 import { link, lstat, mkdir, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import path from "node:path";

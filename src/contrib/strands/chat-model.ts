@@ -1,4 +1,4 @@
-import { errnoOf } from "../../kernel/base/errors.ts";
+import { errnoOf } from "../../kernel/base/errno.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describeExcess, memberOf } from "../../kernel/base/json.ts";
 import { readResponse, writeRequest } from "./chat-messages.ts";

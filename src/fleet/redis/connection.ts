@@ -117,7 +117,7 @@ export class RedisConnection implements AsyncDisposable {
     return this.#loss ?? this.#refusals.problem ?? (this.lostForMs > UNEXPLAINED_MS ? problemOf("UNREACHABLE") : null);
   }
 
-  /** Hears a channel, again after each loss. `onHeard`: called each time that it is. An ACL's refusal is noted as any other. */
+  /** Hears a channel, again after each loss. `onHeard`: called each time that it is. An ACL's refusal is noted like others. */
   subscribe(channel: string, listener: (message: string) => void, onHeard: () => void = ignore): void {
     const { client } = this;
     client.on("message", (_channel: string, message: string) => listener(message));

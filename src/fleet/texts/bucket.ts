@@ -1,4 +1,4 @@
-import { errnoOf } from "../../kernel/base/errors.ts";
+import { errnoOf } from "../../kernel/base/errno.ts";
 import { hash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { collect, fileNameOf, type TextStore, TextFailure } from "./text-store.ts";

@@ -1,4 +1,4 @@
-import { errnoOf } from "../../kernel/base/errors.ts";
+import { errnoOf } from "../../kernel/base/errno.ts";
 import { constants, type Stats } from "node:fs";
 import { lstat, open, opendir, rm } from "node:fs/promises";
 import { join } from "node:path";

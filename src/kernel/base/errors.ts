@@ -383,20 +383,3 @@ const LINE_MAX = 300;
 export function withoutPaths(line: string): string {
   return line.replaceAll(/(?:file:\/\/)?\/[^\s'"]*\//g, "").slice(0, LINE_MAX);
 }
-
-/**
- * The system's code of an error, such as `ENOENT`. Where tests run in a context of their own, as Jest has it, Node's errors
- * are no instances of this context's `Error`.
- */
-export function errnoOf(error: unknown): string | undefined {
-  const isCoded = typeof error === "object" && error !== null && "code" in error;
-  return isCoded && typeof error.code === "string" ? error.code : undefined;
-}
-
-/** Why a `fetch` failed: Node keeps the reason, such as `ECONNREFUSED`, in the cause of its error. */
-export function reasonOfFetch(error: unknown): string {
-  if (!(error instanceof Error)) return "unknown error";
-  const { cause } = error;
-  if (cause instanceof Error && "code" in cause && typeof cause.code === "string") return cause.code;
-  return error.name === "AbortError" || error.name === "TimeoutError" ? "it does not answer" : error.message;
-}

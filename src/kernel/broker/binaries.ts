@@ -1,6 +1,7 @@
 import { chmod, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { errnoOf, GloveboxError } from "../base/errors.ts";
+import { errnoOf } from "../base/errno.ts";
+import { GloveboxError } from "../base/errors.ts";
 import { TemporaryFolders } from "./capabilities/temporary.ts";
 
 /** Maximum total size of the files of an engine's binaries, in bytes, and their maximum number. */

@@ -25,10 +25,12 @@ export type ToolSource =
     };
 
 const MAX_TOOLS = 1_000;
-const EXTENSIONS: readonly string[] = [".js", ".mjs", ".ts"];
-const INDEX_FILES: readonly string[] = ["index.ts", "index.mjs", "index.js"];
+/** Extensions that say what Node reads from a package.json otherwise. */
+const MARKED: readonly string[] = [".cjs", ".mts", ".cts"];
+const EXTENSIONS: readonly string[] = [".js", ".mjs", ".ts", ...MARKED];
+const INDEX_FILES: readonly string[] = ["index.ts", "index.mjs", "index.js", ...MARKED.map((one) => `index${one}`)];
 /** Files beside tools that are not tools: types and tests. */
-const NO_TOOL = /\.d\.ts$|\.test\.[^.]+$/;
+const NO_TOOL = /\.d\.[cm]?ts$|\.test\.[^.]+$/;
 const INDEX_BYTES_MAX = 256 * 1024;
 
 export interface FindOptions {
@@ -115,13 +117,24 @@ async function projectAround(folder: string, options: ProjectOptions): Promise<P
   return Project.around(folder, options);
 }
 
-/** Removes archives of packages that also exist as a folder or in another archive format: they are one tool. */
+/**
+ * Removes archives of packages that also exist as a folder or in another archive format, and modules that were built in
+ * another format beside one of their name: they are one tool.
+ */
 function withoutCopies(sources: readonly ToolSource[]): ToolSource[] {
   const packages = sources.filter(({ kind }) => kind === "package").sort((a, b) => order(a.path, b.path));
   const stems = new Set<string>();
   // A folder's name is shorter than its archives' names, so it sorts first.
   const copies = packages.filter(({ name }) => stems.size === stems.add(packageStem(name)).size);
-  return sources.filter((source) => !copies.includes(source));
+  const isMarked = ({ kind, path: file }: ToolSource): boolean =>
+    kind === "module" && MARKED.includes(path.extname(file));
+  const names = new Set(
+    sources
+      .filter(({ kind }) => kind === "module")
+      .filter((one) => !isMarked(one))
+      .map(({ name }) => name),
+  );
+  return sources.filter((source) => !copies.includes(source) && !(isMarked(source) && names.has(source.name)));
 }
 
 async function sourceOf(entry: string, forms: FileForms): Promise<ToolSource | undefined> {
@@ -155,7 +168,7 @@ async function indexFile(folder: string, { readers }: FileForms): Promise<string
 }
 
 function isModuleName(name: string, { extensions }: FileForms): boolean {
-  return extensions.includes(path.extname(name)) && !name.endsWith(".d.ts");
+  return extensions.includes(path.extname(name)) && !/\.d\.[cm]?ts$/.test(name);
 }
 
 function isBeside(name: string, { readers }: FileForms): boolean {

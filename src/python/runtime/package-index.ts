@@ -1,4 +1,4 @@
-import { errnoOf } from "../../kernel/base/errors.ts";
+import { errnoOf } from "../../kernel/base/errno.ts";
 import { hashOf } from "../../kernel/tool/package/file.ts";
 import { PackageError, quoted } from "../../kernel/tool/package/step.ts";
 import { type IndexedWheel, readIndexPage } from "./index-page.ts";

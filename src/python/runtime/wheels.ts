@@ -1,4 +1,4 @@
-import { errnoOf } from "../../kernel/base/errors.ts";
+import { errnoOf } from "../../kernel/base/errno.ts";
 import { opendir } from "node:fs/promises";
 import path from "node:path";
 import { BoundedCache } from "../../kernel/base/bounded-cache.ts";

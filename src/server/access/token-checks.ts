@@ -1,4 +1,4 @@
-import { reasonOfFetch } from "../../kernel/base/errors.ts";
+import { reasonOfFetch } from "../../kernel/base/errno.ts";
 import { importOptional } from "../../kernel/base/optional-package.ts";
 import { isObject } from "../../kernel/base/json.ts";
 import type { OAuthSettings } from "./oauth-options.ts";

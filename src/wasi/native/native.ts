@@ -1,4 +1,4 @@
-import { errnoOf } from "../../kernel/base/errors.ts";
+import { errnoOf } from "../../kernel/base/errno.ts";
 import { constants as FILE } from "node:fs";
 import { open as openFile } from "node:fs/promises";
 import { constants as SYSTEM } from "node:os";

@@ -10,11 +10,16 @@ const find = (given: string, options: Omit<FindOptions, "runtimes"> = {}) =>
 const names = async (folder: string) => (await find(folder)).map((source) => source.name);
 
 describe("tools are found", () => {
-  test.each(["add.js", "add.mjs", "add.ts", "add.test.js", "add.py", "test_add.py"])("in the file %s", async (file) => {
-    const folder = await temporaryFolder({ [file]: "" });
-    const given = path.join(folder, file);
-    expect(await find(given)).toEqual([{ kind: "module", path: given, name: path.basename(file, path.extname(file)) }]);
-  });
+  test.each(["add.js", "add.mjs", "add.ts", "add.cjs", "add.mts", "add.cts", "add.test.js", "add.py", "test_add.py"])(
+    "in the file %s",
+    async (file) => {
+      const folder = await temporaryFolder({ [file]: "" });
+      const given = path.join(folder, file);
+      expect(await find(given)).toEqual([
+        { kind: "module", path: given, name: path.basename(file, path.extname(file)) },
+      ]);
+    },
+  );
 
   test("in a folder's modules and its subfolders with an index, sorted by name", async () => {
     const folder = await temporaryFolder({
@@ -35,6 +40,17 @@ describe("tools are found", () => {
       { kind: "module", path: path.join(folder, "alpha.ts"), name: "alpha" },
       { kind: "module", path: path.join(folder, "mid/index.mjs"), name: "mid" },
       { kind: "module", path: path.join(folder, "zeta.js"), name: "zeta" },
+    ]);
+  });
+
+  test("in a folder once, where a build has left modules in two formats", async () => {
+    const files = ["add.js", "add.cjs", "sub.cjs", "sub.d.cts", "sub.d.mts", "mul.mts", "div/index.cjs"];
+    const folder = await temporaryFolder(Object.fromEntries(files.map((file) => [file, ""])));
+    expect((await find(folder)).map((source) => path.relative(folder, source.path))).toEqual([
+      "add.js",
+      "div/index.cjs",
+      "mul.mts",
+      "sub.cjs",
     ]);
   });
 

@@ -1,4 +1,4 @@
-import { errnoOf } from "../../../kernel/base/errors.ts";
+import { errnoOf } from "../../../kernel/base/errno.ts";
 import type * as Sdk from "@modelcontextprotocol/client";
 import { CapabilityRefusal } from "../../../kernel/broker/capabilities/capability.ts";
 import { PrivateAddressError } from "../../../kernel/broker/capabilities/fetch/connections.ts";

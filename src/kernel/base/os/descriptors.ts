@@ -1,4 +1,4 @@
-import { errnoOf } from "../errors.ts";
+import { errnoOf } from "../errno.ts";
 import { closeSync, openSync, readdirSync, readFileSync } from "node:fs";
 import { devNull } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-import { errnoOf } from "../../base/errors.ts";
+import { errnoOf } from "../../base/errno.ts";
 import { lstat, mkdtemp, readdir, readlink, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";

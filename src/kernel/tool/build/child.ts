@@ -1,6 +1,7 @@
 import { rmSync } from "node:fs";
 import { transform } from "esbuild";
-import { errnoOf, GloveboxError } from "../../base/errors.ts";
+import { errnoOf } from "../../base/errno.ts";
+import { GloveboxError } from "../../base/errors.ts";
 import { parseForWriting } from "../../base/exact-json.ts";
 import { isObject, type JsonSchema } from "../../base/json.ts";
 import { bundleHere, CrashError, inputOf } from "../bundle/bundler.ts";

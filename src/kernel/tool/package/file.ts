@@ -1,4 +1,4 @@
-import { errnoOf } from "../../base/errors.ts";
+import { errnoOf } from "../../base/errno.ts";
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";

@@ -1,4 +1,4 @@
-import { errnoOf } from "../../base/errors.ts";
+import { errnoOf } from "../../base/errno.ts";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import { unpackTar } from "modern-tar";

@@ -1,4 +1,4 @@
-import { errnoOf } from "../../../base/errors.ts";
+import { errnoOf } from "../../../base/errno.ts";
 import { NETWORK_FAILURES } from "../../../guest/host.ts";
 import { CapabilityRefusal } from "../capability.ts";
 
