@@ -81,7 +81,8 @@ async function backUp(copy: string, { file }: Pick<StoreOptions, "file">): Promi
   } catch (error) {
     rmSync(part, { force: true });
     if (error instanceof CliError) throw error;
-    throw new CliError(EXIT.FAILED, `${file}: ${describeFailure(error).message}`);
+    // Either may be what cannot be read or written, and be on a disk that is full.
+    throw new CliError(EXIT.FAILED, `${file} could not be copied to ${copy}: ${describeFailure(error).message}`);
   }
   say(`${file} was copied to ${copy}`);
 }

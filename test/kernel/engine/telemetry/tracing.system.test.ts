@@ -363,7 +363,7 @@ test("over MCP, a call's span has what the conventions for MCP ask for, and the 
 });
 
 test("a server that is started as the sample says writes its last spans before it ends", async () => {
-  const [preload, main] = ["../../../../fixtures/deploy/tracing.js", "../../../../src/cli/main.ts"].map((file) =>
+  const [preload, main] = ["../../../../fixtures/deploy/tracing.mjs", "../../../../src/cli/main.ts"].map((file) =>
     fileURLToPath(new URL(file, import.meta.url)),
   );
   const flags = ["--no-node-snapshot", "--no-warnings", "--import", `${preload}`, `${main}`];
