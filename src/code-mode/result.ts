@@ -29,6 +29,8 @@ const NOTHING = "nothing was returned: end the program with return, and see whet
 const LISTED_CALLS = 100;
 const KEPT_CALLS = 1_000;
 const SHOWN_CALLS = 20;
+/** Calls that failed, of those that an error lists. */
+const SHOWN_FAILED = 10;
 const SHOWN_LOGS = 20;
 const SHOWN_LOG_CHARS = 2_000;
 const PLACE = new RegExp(`${PROGRAM_FILE}:(\\d+):(\\d+)`);
@@ -144,16 +146,25 @@ function failedProgram(
   const [, line, column] = PLACE.exec(typeof stack === "string" ? stack : "") ?? [];
   const place = line === undefined ? "" : `line ${line}, column ${column ?? "1"}: `;
   const type = error.code === "tool_error" ? `${error.type}: ` : "";
-  const shown = calls.slice(-SHOWN_CALLS).map(({ tool, code }) => `${tool} ${code}`);
-  const before = calls.length > shown.length ? `${calls.length} calls, the last of them: ` : "";
   const message = [
     `${place}${type}${error.message.replace(RETURNED, (_all, held?: string) => `the program returned${held === undefined ? "" : `${held}/result`}`)}`,
-    shown.length === 0 ? "No tool was called." : `Calls of tools: ${before}${shown.join(", ")}.`,
+    calls.length === 0 ? "No tool was called." : `Calls of tools: ${listOf(calls)}.`,
     ...(logs.length === 0 ? [] : [`Console:\n${logs.slice(-SHOWN_LOGS).join("\n").slice(-SHOWN_LOG_CHARS)}`]),
   ].join("\n");
   const known = typeof details === "object" && details !== null ? details : {};
   const shownCalls = calls.slice(-LISTED_CALLS);
   return failure({ ...error, message, details: { ...known, calls: shownCalls } } as typeof error, metadata);
+}
+
+/** Of many calls those that failed come first: the last ones, of many at once, need not be among them. */
+function listOf(calls: readonly CallLine[]): string {
+  const written = (some: readonly CallLine[]): string => some.map(({ tool, code }) => `${tool} ${code}`).join(", ");
+  if (calls.length <= SHOWN_CALLS) return written(calls);
+  const failed = calls.filter(({ code }) => code !== "ok" && code !== UNFINISHED);
+  const shown = failed.slice(0, SHOWN_FAILED);
+  const which = failed.length > shown.length ? `${failed.length} failed, the first of them` : "failed";
+  const first = shown.length === 0 ? "" : `${which}: ${written(shown)}; `;
+  return `${calls.length} calls, ${first}the last of them: ${written(calls.slice(shown.length - SHOWN_CALLS))}`;
 }
 
 function lineOf({ level, message }: LogLine): string {

@@ -79,6 +79,22 @@ describe("a program that fails is answered with", () => {
     );
   });
 
+  test("those of many calls that failed before the last ones", async () => {
+    const many = (failing: number) =>
+      `await Promise.allSettled(Array.from({ length: 30 }, (_, at) => at < ${failing}
+         ? tools.github.create_issue({ title: '' }) : tools.mail.send({})));
+       throw new Error('none');`;
+    const failed = (count: number): string => Array(count).fill("github.create_issue tool_error").join(", ");
+    const sent = (count: number): string => Array(count).fill("mail.send ok").join(", ");
+    expect((await run(many(1))).error?.message).toContain(
+      `Calls of tools: 30 calls, failed: ${failed(1)}; the last of them: ${sent(19)}.`,
+    );
+    expect((await run(many(12))).error?.message).toContain(
+      `Calls of tools: 30 calls, 12 failed, the first of them: ${failed(10)}; the last of them: ${sent(10)}.`,
+    );
+    expect((await run(many(0))).error?.message).toContain(`Calls of tools: 30 calls, the last of them: ${sent(20)}.`);
+  });
+
   test("the nearest name for one that no tool has", async () => {
     const { error } = await run("return await tools.github.list_isues({ repo: 'a' })");
     expect(error?.message).toContain(
