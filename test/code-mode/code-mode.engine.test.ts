@@ -95,6 +95,15 @@ describe("a program that fails is answered with", () => {
     expect((await run(many(0))).error?.message).toContain(`Calls of tools: 30 calls, the last of them: ${sent(20)}.`);
   });
 
+  test("where the limits of programs are set, for one that it reached", async () => {
+    const few = codeMode(engine, { typeCheck: "off", limits: { capabilityCalls: 1 } });
+    const { error } = await few.run("await tools.mail.send({}); return tools.mail.send({});");
+    const remedy =
+      "raise limits.capabilityCalls of programs: codeMode(engine, { limits }), or the setting codeMode.limits";
+    expect(error?.message).toContain(`to grant it, ${remedy}`);
+    expect(error).toMatchObject({ remedies: [{ pointer: "/codeMode/limits/capabilityCalls", json: 2 }] });
+  });
+
   test("the nearest name for one that no tool has", async () => {
     const { error } = await run("return await tools.github.list_isues({ repo: 'a' })");
     expect(error?.message).toContain(

@@ -1,6 +1,7 @@
 import type { Limits } from "../base/limits.ts";
 import { ENGINE_HELD, TENANT_HELD } from "../base/tenant-account.ts";
 import type { Refused } from "./capabilities/capability.ts";
+import { PROGRAM_TOOLS, RUN_CODE } from "./capabilities/program-tools.ts";
 
 /** A limit that a capability call exceeds. */
 export type Excess =
@@ -11,19 +12,38 @@ export type Excess =
   | { readonly kind: "input"; readonly length: number; readonly inputBytes: number }
   | { readonly kind: "waiting"; readonly waitingMax: number };
 
+/** The caller that exceeds a limit. */
+export interface LimitedCaller {
+  readonly tool: string;
+  /** The capability that it brings with it. */
+  readonly own?: { readonly name: string } | undefined;
+}
+
 const MIB = 1024 * 1024;
+
+/** Whether limits are those of programs of code mode. A snippet has its tool's. */
+export function isProgram({ tool, own }: LimitedCaller): boolean {
+  return own?.name === PROGRAM_TOOLS && tool === RUN_CODE;
+}
+
+/** What raises limits of a caller. `owner`: whose they are, where it is no program. */
+export function limitsRemedy(caller: LimitedCaller, limits: readonly (keyof Limits)[], owner: string): string {
+  const names = limits.map((limit) => `limits.${limit}`).join(" and ");
+  if (!isProgram(caller)) return `raise ${names} of ${owner}`;
+  return `raise ${names} of programs: codeMode(engine, { limits }), or the setting codeMode.limits`;
+}
 
 /** Says what happened, what is granted, and what to do. `asked`: name of the capability call. */
 export function explainExcess(
   excess: Excess,
   asked: string,
-  { capabilityCalls, capabilityBytes }: Pick<Limits, "capabilityCalls" | "capabilityBytes">,
+  caller: LimitedCaller & { readonly limits: Pick<Limits, "capabilityCalls" | "capabilityBytes"> },
 ): { readonly reason: string; readonly refused: Refused } {
   switch (excess.kind) {
     case "capabilityCalls":
-      return ofCall(asked, `make ${capabilityCalls} capability calls`, excess.kind);
+      return ofCall(asked, `make ${caller.limits.capabilityCalls} capability calls`, excess.kind, caller);
     case "capabilityBytes":
-      return ofCall(asked, `exchange ${capabilityBytes} bytes with the host`, excess.kind);
+      return ofCall(asked, `exchange ${caller.limits.capabilityBytes} bytes with the host`, excess.kind, caller);
     case "held": {
       const reason =
         "the host has no memory left for it: until a call ends, the host keeps what it asked and was answered, to run the call again where its executor is lost";
@@ -49,7 +69,7 @@ export function explainExcess(
   }
 }
 
-function ofCall(asked: string, granted: string, limit: keyof Limits) {
-  const refused = { asked, granted, remedy: `raise limits.${limit} of the tool` };
+function ofCall(asked: string, granted: string, limit: keyof Limits, caller: LimitedCaller) {
+  const refused = { asked, granted, remedy: limitsRemedy(caller, [limit], "the tool") };
   return { reason: `a call may ${granted}`, refused };
 }

@@ -6,7 +6,7 @@ import { configRemedy, type Remedy } from "../base/remedy.ts";
 import { HostAccount, type TenantAccounts } from "../base/tenant-account.ts";
 import type { Refused } from "./capabilities/capability.ts";
 import type { BrokeredCall, CallKeep } from "./brokered-call.ts";
-import { type Excess, explainExcess } from "./capability-excess.ts";
+import { type Excess, explainExcess, isProgram } from "./capability-excess.ts";
 import { type CapabilityDetails, type CapabilityOutcome, methodName } from "./capability-event.ts";
 import type { Decision, Grants } from "./grants.ts";
 import type { RecordedJournal } from "../base/protocol/recorded-journal.ts";
@@ -335,10 +335,11 @@ export class CapabilityInvoker implements Disposable {
   }
 
   #exceed(invocation: Invocation, excess: Excess): CapabilityResponse {
-    const { reason, refused } = explainExcess(excess, invocation.label, this.#caller.limits);
+    const { reason, refused } = explainExcess(excess, invocation.label, this.#caller);
     const { kind } = excess;
     const isOfCall = kind === "capabilityCalls" || kind === "capabilityBytes";
-    const remedies = isOfCall ? () => [configRemedy(["limits", kind], this.#caller.limits[kind] * 2)] : NO_REMEDIES;
+    const path = isProgram(this.#caller) ? ["codeMode", "limits", kind] : ["limits", kind];
+    const remedies = isOfCall ? () => [configRemedy(path, this.#caller.limits[kind] * 2)] : NO_REMEDIES;
     return this.#refuse(invocation, "limit", reason, refused, remedies);
   }
 

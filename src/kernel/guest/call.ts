@@ -266,7 +266,7 @@ export class GuestCall {
       if (ask === 0) {
         const message =
           `host.${capability}.${method}: the call has used up what it may ask of the host; asked for: ` +
-          `${payload.length} characters more; granted: its limits.capabilityCalls and limits.capabilityBytes; to grant it, raise those of the tool`;
+          `${payload.length} characters more; granted: its limits.capabilityCalls and limits.capabilityBytes; to grant it, raise them`;
         reject(capabilityError({ code: "capability_limit", message }, capability, method));
         return;
       }

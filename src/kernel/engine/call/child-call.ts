@@ -2,6 +2,7 @@ import type { BrokeredCall } from "../../broker/brokered-call.ts";
 import { ALIVE_MAX, type ChildBudget, type ChildPlace } from "./child-budget.ts";
 import type { ChildReply } from "../../base/protocol/capability-call.ts";
 import type { AskedPause } from "../../broker/capabilities/capability.ts";
+import { limitsRemedy } from "../../broker/capability-excess.ts";
 import { CapabilityRefusal, type ChildCallEnd } from "../../broker/capabilities/capability.ts";
 import { effectsIdOf } from "./effect-name.ts";
 import type { EngineCall } from "./engine-call.ts";
@@ -134,7 +135,10 @@ async function runChild(
   if (signal.aborted) return { result: { ok: false, code: "cancelled", message: "the call has ended" } };
   refuseLine(lineOf(parent), name);
   const { wallMs, cpuMs } = parent.left();
-  if (Math.min(wallMs, cpuMs) < LEAST_MS) refuse("the call has no time left to call another tool", name, TIME_REMEDY);
+  if (Math.min(wallMs, cpuMs) < LEAST_MS) {
+    const remedy = limitsRemedy({ tool: parent.tool.info.name, own: parent.tool.own }, TIMES, "the calling tool");
+    refuse("the call has no time left to call another tool", name, remedy);
+  }
   if (!childBudget.enter(place))
     refuse(
       `${ALIVE_MAX} child calls of one call are running, which is the limit`,
@@ -203,7 +207,7 @@ function adoptChild(
 }
 
 const OF_TOOL = { surface: "tool" } as const;
-const TIME_REMEDY = "raise limits.wallMs and limits.cpuMs of the calling tool";
+const TIMES = ["wallMs", "cpuMs"] as const;
 
 function refuseLine(line: readonly string[], name: string): void {
   const chain = [...line.toReversed(), name].join(" → ");

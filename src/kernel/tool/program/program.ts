@@ -1,7 +1,7 @@
 import type { Limits } from "../../base/limits.ts";
 import type { ToolCall, ToolResult } from "../../base/result.ts";
 import type { HostFunction } from "../../broker/capabilities/functions.ts";
-import type { ProgramTools } from "../../broker/capabilities/program-tools.ts";
+import { type ProgramTools, RUN_CODE } from "../../broker/capabilities/program-tools.ts";
 import type { ProgramProblem } from "./problem.ts";
 
 /** Code that is run once, such as a model's, with what its caller gave it and without any other capability. */
@@ -81,7 +81,7 @@ export function readySource(program: Program): ProgramSource {
 }
 
 /** Names of the tools that run programs. No registered tool has the first. */
-export const PROGRAM_NAMES = { functions: "(program)", tools: "run_code" } as const satisfies {
+export const PROGRAM_NAMES = { functions: "(program)", tools: RUN_CODE } as const satisfies {
   readonly [Kind in Program["kind"]]: string;
 };
 
