@@ -293,6 +293,23 @@ unwrap(await written.tools.greet({ name: "Ada" })).text.trim();
 // @ts-expect-error the name is missing
 await written.tools.greet({});
 const anyWritten: Engine = written;
+// Names in the form that models read: the keys of `toolsForAISDK(engine)`, as `writeName` makes them.
+const LONG = "a12345678901234567890123456789012345678901234567890123456789.bc";
+interface Named {
+  readonly "img.make": { readonly input: { readonly size: number }; readonly output: { readonly url: string } };
+  readonly "a.b.c": { readonly input: Record<string, never>; readonly output: 1 };
+  readonly "3d": { readonly input: Record<string, never>; readonly output: 2 };
+  readonly "plain_name-1": { readonly input: Record<string, never>; readonly output: 3 };
+}
+const named = toolsForAISDK(await createEngine<Named>(), { names: ["img.make"] });
+(await named["img-dot_make"].execute({ size: 3 }, { toolCallId: "c1" })).url.trim();
+"a-dot_b-dot_c" satisfies keyof typeof named;
+"_-3d" satisfies keyof typeof named;
+"plain_name-1" satisfies keyof typeof named;
+// @ts-expect-error 18: the object has no such key
+void named["img.make"];
+const cut = toolsForAISDK(await createEngine<{ [LONG]: Named["a.b.c"]; "x-dot_y": Named["3d"] }>());
+void cut["its name is cut, so that no type says it"];
 await anyWritten.tools["anything"]?.({ a: 1 });
 
 void [

@@ -3,7 +3,7 @@ import { aiSdk } from "../forms/ai-sdk.ts";
 import { aiToolsOf } from "../forms/ai-tools.ts";
 import { memberOf } from "../../../kernel/base/json.ts";
 import type { Engine } from "../../../kernel/engine/engine.ts";
-import { findName } from "../../../kernel/tool/contracts/portable-name.ts";
+import { findName, type WrittenName } from "../../../kernel/tool/contracts/portable-name.ts";
 import type { OfferOptions, RunOptions, ToolRunner } from "../../../kernel/tool/contracts/runner.ts";
 import type { InputOf, OutputOf, ToolName } from "../../../kernel/tool/register.ts";
 import { approvedRunner, decisionOf, engineOf, type ModelCall, StoredApprovals } from "./stored-approvals.ts";
@@ -12,9 +12,9 @@ interface AiSchemaOf<Input> {
   readonly "~standard": StandardSchemaV1.Props<unknown, Input> & StandardJSONSchemaV1.Props<unknown, Input>;
 }
 
-/** A tool set of the `ai` package, with the types of the tools. */
+/** A tool set of the `ai` package, with the types of the tools. Its keys are the names that models read. */
 export type AiTools<Tools> = {
-  [Name in ToolName<Tools>]: {
+  [Name in ToolName<Tools> as WrittenName<Name>]: {
     description: string;
     inputSchema: AiSchemaOf<InputOf<Tools, Name>>;
     execute(

@@ -25,6 +25,33 @@ export function writeName(name: string): string {
   return `${portable.slice(0, HEAD)}-${createHash("sha256").update(name).digest("hex").slice(0, CHECKSUM)}`;
 }
 
+/**
+ * What `writeName` makes of a name, as a type. `string` for names whose form a type does not say: those that look
+ * encoded, and those that are cut.
+ */
+export type WrittenName<Name extends string> = string extends Name
+  ? string
+  : Name extends `${string}-dot${string}`
+    ? string
+    : Uncut<HasOddBegin<Dotless<Name>> extends true ? `_-${Dotless<Name>}` : Dotless<Name>>;
+
+type Dotless<Name extends string> = Name extends `${infer Head}.${infer Rest}` ? `${Head}-dot_${Dotless<Rest>}` : Name;
+
+type HasOddBegin<Name extends string> = Name extends `_-${infer Rest}`
+  ? HasOddBegin<Rest>
+  : Name extends `${"-" | Digit}${string}`
+    ? true
+    : false;
+
+type Digit = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9;
+
+/** Names of at most `LENGTH_MAX` characters. */
+type Uncut<Name extends string> = From16<From16<From16<From16<Name>>>> extends "" ? Name : string;
+
+/** A text from its 17th character on. */
+type From16<Text extends string> = From4<From4<From4<From4<Text>>>>;
+type From4<Text extends string> = Text extends `${string}${string}${string}${string}${infer Rest}` ? Rest : "";
+
 /** Decodes a tool's name; a shortened name stays unchanged. */
 export function readName(written: string): string {
   if (CUT.test(written)) return written;
