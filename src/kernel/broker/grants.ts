@@ -3,7 +3,7 @@ import type { Remedy } from "../base/remedy.ts";
 import type { CapabilityRequest, Refused } from "./capabilities/capability.ts";
 import { type AllowedValue, isGiven, type Policy, ReadPolicy, type PolicySubject } from "./policy.ts";
 import { type DeniedCall, remediesFor } from "./remedies.ts";
-import { offerRule, type RuleOffer } from "./rule-offer.ts";
+import { faultSentence, offerRule, type RuleOffer } from "./rule-offer.ts";
 import type { PlacedCapability } from "./thread/host-capability.ts";
 
 /** The call or tool whose grants are decided. */
@@ -75,7 +75,7 @@ export class Grants {
     } catch (error) {
       if (!(error instanceof TypeError)) throw error;
       // Tools' requests are validated at registration and policies at the start of the engine; those of calls are not.
-      const message = `the request for "${name.slice(0, NAME_SHOWN)}" cannot be read: it ${error.message.replace(/^: /, "")}`;
+      const message = `the request for "${name.slice(0, NAME_SHOWN)}" cannot be read: ${faultSentence(error.message)}`;
       return refuse(message, name.slice(0, NAME_SHOWN), "nothing", "use the form of a tool's capabilities");
     }
   }

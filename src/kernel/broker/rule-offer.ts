@@ -53,7 +53,7 @@ export function offerRule(
       const offered = offerOne(name, requested[name], capability, leave);
       if (offered !== null) allowed.push([name, offered]);
     } catch (error) {
-      leave("", error instanceof Error ? `it ${error.message.replace(/^: /, "")}` : "it cannot be read");
+      leave("", error instanceof Error ? faultSentence(error.message) : "it cannot be read");
     }
   }
   if (allowed.length === 0) return { rule: null, left };
@@ -61,6 +61,12 @@ export function offerRule(
     registrant === OPERATOR ? { tools: [tool] } : { tools: [tool], registrants: [registrant] };
   const where: Record<string, JsonValue> = tenant === null || tenant === "" ? {} : { tenants: [tenant] };
   return { rule: { ...who, ...where, allow: Object.fromEntries(allowed) }, left };
+}
+
+/** What is wrong with a grant, whose message begins with a pointer, in a sentence: "/methods is a list of names". */
+export function faultSentence(message: string): string {
+  const plain = message.replace(/^([^:]*): (?=(?:is|has) )/, (_, pointer: string) => `${pointer || "it"} `);
+  return plain.replace(/^: /, "");
 }
 
 type Leave = (at: string, reason: string) => void;

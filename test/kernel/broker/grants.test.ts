@@ -64,7 +64,14 @@ describe("what is granted", () => {
 
   test("is nothing of what a call writes in another form, and it is told", () => {
     const decision = decide({ rules: [allow(["A"])] }, { env: ["A"] }, { env: "A" } as unknown as CapabilityRequest);
-    expect(decision).toMatchObject({ isGranted: false, message: expect.stringContaining("cannot be read") });
+    expect(decision).toMatchObject({
+      isGranted: false,
+      message: 'the request for "env" cannot be read: it is a list of at most 1000 names',
+    });
+    const inside = decide({ rules: [allow(["A"])] }, { env: ["A"] }, { env: ["A", 5] } as unknown as CapabilityRequest);
+    expect(inside).toMatchObject({
+      message: 'the request for "env" cannot be read: /1 is a name of 1 to 256 characters, which may end in *',
+    });
   });
 
   test("of names is exactly what all sides cover", () => {

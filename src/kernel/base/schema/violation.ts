@@ -174,6 +174,8 @@ function allowedProperties(error: ErrorObject): string {
 function describeValue(value: unknown): string {
   if (value === undefined) return "nothing";
   if (value === null) return "null";
+  // JSON has no form for them that a message could show.
+  if (typeof value === "function" || typeof value === "symbol") return `a ${typeof value}`;
   if (Array.isArray(value)) return `array of ${count(value.length, "item")}`;
   if (typeof value === "object") return `object with ${count(Object.keys(value).length, "property")}`;
   return `${typeof value === "bigint" ? "number" : typeof value} ${quote(value)}`;

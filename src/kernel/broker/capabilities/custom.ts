@@ -24,6 +24,7 @@ import { RateLimiter } from "./rate-limit.ts";
 import { wholeGrants } from "./names.ts";
 
 const NAME = /^[A-Za-z][A-Za-z0-9_]{0,63}$/;
+const NAME_RULE = "use a letter, and after it at most 63 letters, digits and _";
 
 /** Names of built-in capabilities, and names with a special meaning on JavaScript objects. */
 const RESERVED: ReadonlySet<string> = new Set([
@@ -63,12 +64,14 @@ function checkCapability(capability: CustomCapability): CustomCapability {
     throw new TypeError("a capability is { name, methods }");
   }
   if (!NAME.test(capability.name) || RESERVED.has(capability.name)) {
-    throw new TypeError(`"${capability.name}" cannot be the name of a capability`);
+    const rule = RESERVED.has(capability.name) ? "the engine keeps that name for itself" : NAME_RULE;
+    throw new TypeError(`"${capability.name}" cannot be the name of a capability: ${rule}`);
   }
   const methods = Object.entries(capability.methods ?? {});
   if (methods.length === 0) throw new TypeError(`capability "${capability.name}" has no methods`);
   for (const [name, method] of methods) {
-    if (!NAME.test(name)) throw new TypeError(`"${capability.name}.${name}" cannot be the name of a method`);
+    if (!NAME.test(name))
+      throw new TypeError(`"${capability.name}.${name}" cannot be the name of a method: ${NAME_RULE}`);
     if (typeof method?.handler !== "function") {
       throw new TypeError(`capability "${capability.name}.${name}" has no handler`);
     }

@@ -265,6 +265,12 @@ describe("violations", () => {
     });
   });
 
+  test("a value that JSON does not have is named by its kind", () => {
+    const schema = { type: "object", properties: { source: { type: "string" } } };
+    expect(one(schema, { source: () => 1 })?.message).toBe("/source must be string, but got a function");
+    expect(one(schema, { source: Symbol("s") })?.message).toBe("/source must be string, but got a symbol");
+  });
+
   test("a missing property is pointed to itself, with its type", () => {
     const schema = { type: "object", properties: { "a/b": { type: "number" } }, required: ["a/b"] };
     expect(one(schema, {})).toMatchObject({

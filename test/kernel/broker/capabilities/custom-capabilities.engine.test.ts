@@ -163,7 +163,21 @@ describe("a capability of the embedder's own", () => {
   const refusal = (options: unknown) => createEngine(options as EngineOptions).catch((error: unknown) => error);
 
   test.each([
-    ["has the name of one of the engine's", [{ name: "env", methods }], '"env" cannot be the name'],
+    [
+      "has the name of one of the engine's",
+      [{ name: "env", methods }],
+      '"env" cannot be the name of a capability: the engine',
+    ],
+    [
+      "has a name that no program can write",
+      [{ name: "a-b", methods }],
+      '"a-b" cannot be the name of a capability: use a letter, and after it at most 63 letters, digits and _',
+    ],
+    [
+      "has a method of such a name",
+      [{ name: "walk", methods: { "a-b": methods.go } }],
+      '"walk.a-b" cannot be the name of a method: use a letter, and after it at most 63 letters, digits and _',
+    ],
     ["has no methods", [{ name: "walk" }], '"walk" has no methods'],
     ["has a method without a handler", [{ name: "walk", methods: { go: null } }], '"walk.go" has no handler'],
     ["is nothing", [null], "a capability is { name, methods }"],
