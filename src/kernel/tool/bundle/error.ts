@@ -69,9 +69,11 @@ function notExported(module: string, member: string, line: string): string {
   return `imports "${member}"${line}, which ${module} does not export${remedy}`;
 }
 
+/** The line of a mistake, indented; empty where that has nothing to show, as at the end of a file. */
 function sourceLine({ lineText, column }: Location): string {
   const start = Math.max(0, column - MAX_LINE / 2);
-  return `\n  ${lineText.slice(start, start + MAX_LINE).trim()}`;
+  const shown = lineText.slice(start, start + MAX_LINE).trim();
+  return shown === "" ? "" : `\n  ${shown}`;
 }
 
 /** Paths of the files that a bundle read before it failed, by its error: whoever corrects one wants to try again. */

@@ -428,6 +428,11 @@ describe("what is refused", () => {
     );
   });
 
+  test("a mistake of syntax, with its line where that is not empty", async () => {
+    expect(await messageOf({ "tool.js": "\n  const a = ;" })).toMatch(/ at tool\.js:2:13\n {2}const a = ;$/);
+    expect(await messageOf({ "tool.js": "export default () => {\n" })).toMatch(/ at tool\.js:2:1$/);
+  });
+
   test("an import that is not there, by line", async () => {
     expect(await messageOf({ "tool.js": `import "./none.js";` })).toMatch(
       /imports "\.\/none\.js" at tool\.js:1, which was not found/,
