@@ -24,6 +24,7 @@ export {
   approvalsForOpenAIAgents,
   type OpenAiAgentCall,
   type OpenAiAgentInterruption,
+  type OpenAiAgentOutput,
   type OpenAiAgentParameters,
   type OpenAiAgentState,
   type OpenAiAgentTool,

@@ -1,6 +1,7 @@
 import { copyJson } from "../../../kernel/base/json-writer.ts";
 import { importOptional } from "../../../kernel/base/optional-package.ts";
 import { unwrap } from "../../../kernel/base/result.ts";
+import { resultTexts } from "../../../kernel/tool/contracts/model-parts.ts";
 import { objectSchema } from "../../../kernel/tool/contracts/object-schema.ts";
 import { writeName } from "../../../kernel/tool/contracts/portable-name.ts";
 import { type OfferOptions, offeredTools, type ToolRunner } from "../../../kernel/tool/contracts/runner.ts";
@@ -45,7 +46,7 @@ interface Config {
 
 /**
  * The tools of an engine for LangChain: `createAgent({ tools: await toolsForLangChain(engine) })`. The run's abort signal
- * cancels calls. A text output is passed as it is, any other as JSON. A failed call throws a `ToolCallError`. Rejects
+ * cancels calls. A text output is passed as it is, content as its texts, any other as JSON. A failed call throws a `ToolCallError`. Rejects
  * with `missing_package` where `@langchain/core` is not installed.
  */
 export async function toolsForLangChain(
@@ -65,8 +66,9 @@ export async function toolsForLangChain(
         if (interrupt !== undefined && approvals !== null && id !== undefined)
           await interruptWhileOpen({ ...call, id }, approvals, interrupt);
         const called = signal === undefined ? options : { ...options, signal };
-        const output = unwrap(await tools.execute(call, called));
-        return typeof output === "string" ? output : JSON.stringify(output);
+        const result = await tools.execute(call, called);
+        unwrap(result);
+        return resultTexts(result).join("\n\n");
       },
       { name: writeName(name), description, schema: copyJson(objectSchema(inputSchema)) },
     ),

@@ -1,5 +1,5 @@
 import { callTools } from "../forms/call-tools.ts";
-import { openaiResponses } from "../forms/openai-responses.ts";
+import { type OpenAiInputImage, type OpenAiInputText, openaiResponses } from "../forms/openai-responses.ts";
 import { isObject, memberOf } from "../../../kernel/base/json.ts";
 import type { Engine } from "../../../kernel/engine/engine.ts";
 import { findName } from "../../../kernel/tool/contracts/portable-name.ts";
@@ -18,7 +18,8 @@ export interface OpenAiAgentTool {
   description: string;
   parameters: OpenAiAgentParameters;
   strict: boolean;
-  invoke(context: unknown, input: string, details?: OpenAiAgentCall): Promise<string>;
+  /** Resolves with a text, or with a list where the output has images. */
+  invoke(context: unknown, input: string, details?: OpenAiAgentCall): Promise<string | OpenAiAgentOutput[]>;
   /** Whether a person has to decide about the call: then it is stored. */
   needsApproval(context?: unknown, input?: unknown, callId?: string): Promise<boolean>;
   isEnabled(): Promise<boolean>;
@@ -30,6 +31,9 @@ export interface OpenAiAgentParameters {
   required: string[];
   additionalProperties: boolean;
 }
+
+/** A part of an output: a text, or an image as a `data:` URL. */
+export type OpenAiAgentOutput = { type: "text"; text: string } | { type: "image"; image: string };
 
 export interface OpenAiAgentCall {
   toolCall?: { callId: string };
@@ -49,7 +53,7 @@ export interface OpenAiAgentInterruption {
 
 /**
  * The tools of an engine for `@openai/agents`: `new Agent({ tools: toolsForOpenAIAgents(engine) })`. The run's abort
- * signal cancels calls. The model reads the output as text, or `Error: ` and the message of a call that failed. A call that
+ * signal cancels calls. The model reads the output as text, sees its images, or reads `Error: ` and the message of a call that failed. A call that
  * a person has to approve is stored, and interrupts the run: `approvalsForOpenAIAgents` answers once it is decided.
  */
 export function toolsForOpenAIAgents(
@@ -72,7 +76,11 @@ export function toolsForOpenAIAgents(
       const [answer] = await callTools(tools, "openai-responses", [call], called);
       resumed.delete(callId);
       const output = answer?.output ?? "";
-      return typeof output === "string" ? output : output.map(({ text }) => text).join("\n\n");
+      if (typeof output === "string") return output;
+      const parts = output.map(writePart);
+      return parts.some(({ type: kind }) => kind === "image")
+        ? parts
+        : parts.map((part) => (part.type === "text" ? part.text : "")).join("\n\n");
     };
     return {
       type,
@@ -112,6 +120,10 @@ export async function approvalsForOpenAIAgents<Item extends OpenAiAgentInterrupt
     else state.reject(item, decision.reason === undefined ? {} : { message: decision.reason });
   }
   return isDecided;
+}
+
+function writePart(part: OpenAiInputText | OpenAiInputImage): OpenAiAgentOutput {
+  return part.type === "input_text" ? { type: "text", text: part.text } : { type: "image", image: part.image_url };
 }
 
 function readCall(tools: ToolRunner, item: object): ModelCall | undefined {

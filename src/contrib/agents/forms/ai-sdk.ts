@@ -1,9 +1,12 @@
-import { isObject, type JsonSchema } from "../../../kernel/base/json.ts";
+import { isObject, type JsonSchema, memberOf } from "../../../kernel/base/json.ts";
+import type { ToolResult } from "../../../kernel/base/result.ts";
 import { AiSchema } from "./ai-schema.ts";
 import { readAnnotations } from "../../../kernel/tool/contracts/annotations.ts";
 import type { Contract } from "../../../kernel/tool/contracts/contract.ts";
 import { readError, writeError } from "../../../kernel/tool/contracts/error-record.ts";
-import { lost, NO_COMMANDS } from "../../../kernel/tool/contracts/losses.ts";
+import { CONTENT_LOSS, lost, NO_COMMANDS } from "../../../kernel/tool/contracts/losses.ts";
+import { contentOf } from "../../../kernel/tool/contracts/mcp-content.ts";
+import { type ModelPart, resultParts, resultTexts } from "../../../kernel/tool/contracts/model-parts.ts";
 import { objectSchema } from "../../../kernel/tool/contracts/object-schema.ts";
 import { readName, writeName } from "../../../kernel/tool/contracts/portable-name.ts";
 import { Reader } from "../../../kernel/tool/contracts/reader.ts";
@@ -29,8 +32,15 @@ export type AiToolCall = { type: "tool-call"; toolCallId: string; toolName: stri
 /** The part of a tool message with a call's result. */
 export type AiToolResult = { type: "tool-result"; toolCallId: string; toolName: string; output: AiToolOutput };
 
-export type AiToolOutput =
-  { type: "text"; value: string } | { type: "json"; value: AiJson } | { type: "error-json"; value: AiJson };
+export type AiToolOutput = AiModelOutput | { type: "error-json"; value: AiJson };
+
+/** The output of a call that succeeded. */
+export type AiModelOutput =
+  { type: "text"; value: string } | { type: "json"; value: AiJson } | { type: "content"; value: AiContentPart[] };
+
+/** A part of content: a text, or a file as Base64. */
+export type AiContentPart =
+  { type: "text"; text: string } | { type: "file"; mediaType: string; data: { type: "data"; data: string } };
 
 const read = new Reader("ai-sdk");
 
@@ -44,6 +54,7 @@ export const aiSdk: Contract<AiToolSet, AiToolCall, AiToolResult, never> = {
     ...lost("tool", "a schema that is `true` or `false` is written as an object's", "outputSchema"),
     ...lost("call", "a name that is too long is cut, and ends in a checksum", "name"),
     NO_COMMANDS,
+    CONTENT_LOSS,
     ...lost("result", "a model is not told what a call cost", "metadata"),
   ],
   readTool(definition) {
@@ -109,8 +120,9 @@ export const aiSdk: Contract<AiToolSet, AiToolCall, AiToolResult, never> = {
       case "text":
         return { ok: true, output: read.string(value, "/output/value") };
       case "json":
-      case "content":
         return { ok: true, output: value ?? null };
+      case "content":
+        return { ok: true, output: Array.isArray(value) ? value.map(readPart) : (value ?? null) };
       case "execution-denied":
         return { ok: false, error: { code: "blocked", message: typeof reason === "string" ? reason : "denied" } };
       case "error-text":
@@ -120,20 +132,48 @@ export const aiSdk: Contract<AiToolSet, AiToolCall, AiToolResult, never> = {
       }
     }
   },
-  writeResult({ error, output, metadata: { callId, tool } }) {
-    const part = { type: "tool-result", toolCallId: callId, toolName: writeName(tool) } as const;
-    if (error === null) return { ...part, output: writeOutput(output) };
-    const made = output === null || output === undefined ? {} : { output };
+  writeResult(result) {
+    const { error, output, metadata } = result;
+    const part = { type: "tool-result", toolCallId: metadata.callId, toolName: writeName(metadata.tool) } as const;
+    if (error === null) return { ...part, output: writeOutput(result) };
+    // After the message of the error.
+    const [, ...texts] = contentOf(output) === null ? [] : resultTexts(result);
+    const said = texts.length > 1 ? texts : (texts[0] ?? output);
+    const made = said === null || said === undefined ? {} : { output: said };
     return { ...part, output: { type: "error-json", value: { ...writeError(error), ...made } as AiJson } };
   },
   writeEvent: () => null,
 };
 
-function writeOutput(output: unknown): AiToolOutput {
+/** What a model reads of the output of a call that succeeded. Providers say which files their models can read. */
+export function writeOutput(result: ToolResult): AiModelOutput {
+  const { output } = result;
+  if (contentOf(output) !== null) return writeContent(resultParts(result, () => true));
   // The output is JSON, but their type demands mutable lists.
   return typeof output === "string"
     ? { type: "text", value: output }
     : { type: "json", value: (output ?? null) as AiJson };
+}
+
+function writeContent(parts: readonly ModelPart[]): AiModelOutput {
+  const [first] = parts;
+  if (first?.type === "text" && parts.length === 1) return { type: "text", value: first.text };
+  return {
+    type: "content",
+    value: parts.map((part) =>
+      part.type === "text"
+        ? { type: "text", text: part.text }
+        : { type: "file", mediaType: part.mimeType, data: { type: "data", data: part.data } },
+    ),
+  };
+}
+
+/** A part of content. Images are those of the Model Context Protocol, so that they are recognized later. */
+function readPart(part: unknown): unknown {
+  const [file, mimeType] = [memberOf(part, "data"), memberOf(part, "mediaType")];
+  const data = typeof file === "string" ? file : memberOf(file, "data");
+  if (typeof data !== "string" || typeof mimeType !== "string" || !mimeType.startsWith("image/")) return part;
+  return { type: "image", data, mimeType };
 }
 
 function readSchema(value: unknown, pointer: string): JsonSchema {

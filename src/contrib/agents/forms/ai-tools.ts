@@ -1,9 +1,7 @@
 import { BoundedCache } from "../../../kernel/base/bounded-cache.ts";
 import type { ToolError } from "../../../kernel/base/errors.ts";
-import type { JsonValue } from "../../../kernel/base/json.ts";
-import { writableOutput } from "../../../kernel/base/result.ts";
-import type { ToolResult } from "../../../kernel/base/result.ts";
-import { aiSdk, type AiTool } from "./ai-sdk.ts";
+import { emptyMetadata, success, type ToolResult } from "../../../kernel/base/result.ts";
+import { type AiModelOutput, aiSdk, type AiTool, writeOutput } from "./ai-sdk.ts";
 import {
   forModel,
   type ModelRunner,
@@ -12,7 +10,7 @@ import {
   type RunOptions,
   type ToolRunner,
 } from "../../../kernel/tool/contracts/runner.ts";
-import { failureTexts } from "../../../kernel/tool/contracts/text-form.ts";
+import { outputParts, SHOWS_NOTHING, textsOf } from "../../../kernel/tool/contracts/model-parts.ts";
 
 /** A tool of a tool set, with its `execute`. */
 export type AiRunnableTool = AiTool & {
@@ -20,8 +18,6 @@ export type AiRunnableTool = AiTool & {
   /** What the model reads of an output: all of it, or its beginning, its end and its shape. */
   toModelOutput?(answer: { readonly toolCallId: string; readonly output: unknown }): AiModelOutput;
 };
-
-export type AiModelOutput = { type: "text"; value: string } | { type: "json"; value: JsonValue };
 
 export type AiToolsOptions = OfferOptions;
 
@@ -34,7 +30,7 @@ export class AiToolFailure extends Error {
   readonly result: ToolResult;
 
   constructor(error: ToolError, result: ToolResult) {
-    super(failureTexts(error.message, writableOutput(result)).join("\n\n"));
+    super([error.message, ...textsOf(outputParts(result, SHOWS_NOTHING).parts)].join("\n\n"));
     this.name = error.type;
     this.result = result;
   }
@@ -95,8 +91,8 @@ function runnerOf(
       return result.output;
     },
     toModelOutput: ({ toolCallId, output }) => {
-      const value = cut.get(toolCallId) ?? output ?? null;
-      return typeof value === "string" ? { type: "text", value } : { type: "json", value: value as JsonValue };
+      const shown = cut.get(toolCallId) ?? output ?? null;
+      return writeOutput(success(shown, emptyMetadata(toolCallId, name, 0)));
     },
   };
 }

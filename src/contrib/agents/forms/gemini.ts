@@ -1,6 +1,10 @@
+import { toolError } from "../../../kernel/base/errors.ts";
+import type { ToolResult } from "../../../kernel/base/result.ts";
 import type { Contract } from "../../../kernel/tool/contracts/contract.ts";
 import { type ErrorRecord, readError, writeError } from "../../../kernel/tool/contracts/error-record.ts";
-import { MODEL_LOSSES } from "../../../kernel/tool/contracts/losses.ts";
+import { CONTENT_LOSS, MODEL_LOSSES, NO_MEDIA } from "../../../kernel/tool/contracts/losses.ts";
+import { contentOf } from "../../../kernel/tool/contracts/mcp-content.ts";
+import { outputParts, SHOWS_NOTHING, textsOf } from "../../../kernel/tool/contracts/model-parts.ts";
 import { objectSchema, type ObjectSchema } from "../../../kernel/tool/contracts/object-schema.ts";
 import { fromOpenApi } from "../../../kernel/tool/contracts/openapi-schema.ts";
 import { readName, writeName } from "../../../kernel/tool/contracts/portable-name.ts";
@@ -30,7 +34,8 @@ const read = new Reader("gemini");
 /** Gemini's function calling. */
 export const gemini: Contract<GeminiFunction, GeminiCallPart, GeminiResponsePart, never> = {
   name: "gemini",
-  losses: MODEL_LOSSES,
+  // Few models take images in a response, and others refuse the request.
+  losses: [...MODEL_LOSSES, CONTENT_LOSS, NO_MEDIA],
   readTool(definition) {
     const tool = read.object(definition, "");
     const { parametersJsonSchema, parameters, responseJsonSchema, response } = tool;
@@ -74,10 +79,23 @@ export const gemini: Contract<GeminiFunction, GeminiCallPart, GeminiResponsePart
     }
     return { ok: true, output: Object.hasOwn(said, "output") ? output : said };
   },
-  writeResult({ error, output, metadata: { callId: id, tool } }) {
+  writeResult(result) {
+    const { callId: id, tool } = result.metadata;
+    const { error, output } = readableResult(result);
     const made = error !== null && (output === null || output === undefined) ? {} : { output: output ?? null };
     const response = error === null ? made : { error: writeError(error), ...made };
     return { functionResponse: { ...(id === "" ? {} : { id }), name: writeName(tool), response } };
   },
   writeEvent: () => null,
 };
+
+/** A result whose content is its texts: one is the output itself, several are a list. */
+function readableResult(result: ToolResult): Pick<ToolResult, "error" | "output"> {
+  if (contentOf(result.output) === null) return result;
+  const { parts, isError } = outputParts(result, SHOWS_NOTHING);
+  const [first = "", ...rest] = textsOf(parts);
+  if (result.error === null && isError) {
+    return { error: toolError("tool_error", first), output: rest.length > 1 ? rest : rest[0] };
+  }
+  return { error: result.error, output: rest.length === 0 ? first : [first, ...rest] };
+}

@@ -1,10 +1,12 @@
 import type { Contract, ToolDescription } from "../../../kernel/tool/contracts/contract.ts";
-import { lost, MODEL_LOSSES, TEXT_LOSSES } from "../../../kernel/tool/contracts/losses.ts";
+import { lost, MODEL_LOSSES, NO_MEDIA, TEXT_LOSSES } from "../../../kernel/tool/contracts/losses.ts";
+import type { McpBlock } from "../../../kernel/tool/contracts/mcp-content.ts";
+import { resultTexts } from "../../../kernel/tool/contracts/model-parts.ts";
 import { objectSchema } from "../../../kernel/tool/contracts/object-schema.ts";
 import { readName, writeName } from "../../../kernel/tool/contracts/portable-name.ts";
 import { Reader } from "../../../kernel/tool/contracts/reader.ts";
 import { isStrict } from "../../../kernel/tool/contracts/strict-schema.ts";
-import { readTexts, resultTexts } from "../../../kernel/tool/contracts/text-form.ts";
+import { readTexts } from "../../../kernel/tool/contracts/text-form.ts";
 
 /** An entry of `tools` in a chat completion. */
 export type OpenAiChatTool = {
@@ -30,6 +32,7 @@ export const openaiChat: Contract<OpenAiChatTool, OpenAiChatCall, OpenAiToolMess
     ...TEXT_LOSSES,
     ...lost("tool", "there is no place for what a tool answers", "outputSchema"),
     ...lost("result", "a text that begins with `Error: ` is read as a failure's", "success"),
+    NO_MEDIA,
   ],
   readTool(definition) {
     const tool = read.object(definition, "");
@@ -60,7 +63,7 @@ export const openaiChat: Contract<OpenAiChatTool, OpenAiChatCall, OpenAiToolMess
     return readTexts(readContent(read, result["content"], "/content", ["text"]));
   },
   writeResult(result) {
-    const [text, ...rest] = resultTexts(result);
+    const [text = "", ...rest] = resultTexts(result);
     const content = rest.length === 0 ? text : [text, ...rest].map((each) => ({ type: "text" as const, text: each }));
     return { role: "tool", tool_call_id: result.metadata.callId, content };
   },
@@ -76,11 +79,19 @@ export function readFunction(reader: Reader, fields: Readonly<Record<string, unk
   };
 }
 
-/** The texts of a content that is a string or a list of text parts. */
-export function readContent(reader: Reader, content: unknown, at: string, types: readonly string[]): readonly string[] {
+/** The texts of a content that is a string or a list of text parts. `readImage`: `undefined` for other parts. */
+export function readContent(
+  reader: Reader,
+  content: unknown,
+  at: string,
+  types: readonly string[],
+  readImage: (part: Readonly<Record<string, unknown>>) => McpBlock | undefined = () => undefined,
+): readonly (string | McpBlock)[] {
   if (typeof content === "string") return [content];
   return reader.list(content, at).map((each, index) => {
     const part = reader.object(each, `${at}/${index}`);
+    const image = readImage(part);
+    if (image !== undefined) return image;
     reader.word(part["type"], types, `${at}/${index}/type`);
     return reader.string(part["text"], `${at}/${index}/text`);
   });

@@ -24,8 +24,8 @@ export function cutContent(
   most: number,
 ): ((show: ShowPart) => Promise<McpContent>) | null {
   const data = structuredContent === undefined ? 0 : JSON.stringify(structuredContent).length;
-  const media = content.reduce((sum, block) => sum + (block.type === "text" ? 0 : lengthOf(block)), 0);
-  const texts = content.reduce((sum, block) => sum + (block.type === "text" ? block.text.length : 0), 0);
+  const media = content.reduce((sum, block) => sum + (textIn(block) === null ? lengthOf(block) : 0), 0);
+  const texts = content.reduce((sum, block) => sum + (textIn(block)?.length ?? 0), 0);
   const room = Math.max(TEXTS_MIN, most - media);
   if (data + texts <= room) return null;
   return async (show) => {
@@ -33,13 +33,14 @@ export function cutContent(
     let omitted = 0;
     const blocks: McpBlock[] = [];
     for (const [at, block] of content.entries()) {
-      if (block.type !== "text") blocks.push(block);
-      else if (block.text.length <= left) {
-        left -= block.text.length;
+      const text = textIn(block);
+      if (text === null) blocks.push(block);
+      else if (text.length <= left) {
+        left -= text.length;
         blocks.push(block);
       } else if (left < TEXT_MIN) omitted++;
       else {
-        blocks.push({ ...block, text: await show({ text: block.text, chars: left, pointer: placeOf(output, at) }) });
+        blocks.push(withText(block, await show({ text, chars: left, pointer: placeOf(output, at) })));
         left = 0;
       }
     }
@@ -52,13 +53,26 @@ export function cutContent(
   };
 }
 
+/** The text of a block, or of the resource in it; `null` if it has none. */
+function textIn(block: McpBlock): string | null {
+  if (block.type === "text") return block.text;
+  return block.type === "resource" && "text" in block.resource ? block.resource.text : null;
+}
+
+function withText(block: McpBlock, text: string): McpBlock {
+  if (block.type === "resource" && "text" in block.resource) {
+    return { ...block, resource: { ...block.resource, text } };
+  }
+  return { ...block, type: "text", text };
+}
+
 function lengthOf(block: McpBlock): number {
   switch (block.type) {
     case "image":
     case "audio":
       return block.data.length;
     case "resource":
-      return "blob" in block.resource ? block.resource.blob.length : block.resource.text.length;
+      return "blob" in block.resource ? block.resource.blob.length : 0;
     default:
       return JSON.stringify(block).length;
   }
@@ -66,8 +80,12 @@ function lengthOf(block: McpBlock): number {
 
 /** Pointer to the text of a block in the output that was read as content. */
 function placeOf(output: unknown, at: number): string {
-  const list = Array.isArray(output) ? output : memberOf(output, "content");
-  const place = Array.isArray(output) ? `/${at}` : `/content/${at}`;
-  const value: unknown = Array.isArray(list) ? list[at] : undefined;
-  return isObject(value) && value["type"] === "text" ? `${place}/text` : place;
+  const inner = memberOf(output, "content");
+  const list = Array.isArray(output) ? output : Array.isArray(inner) ? inner : null;
+  // A block alone is the output itself.
+  const place = list === null ? "" : list === output ? `/${at}` : `/content/${at}`;
+  const value: unknown = list === null ? output : list[at];
+  if (!isObject(value)) return place;
+  if (value["type"] === "text") return `${place}/text`;
+  return typeof memberOf(value["resource"], "text") === "string" ? `${place}/resource/text` : place;
 }

@@ -27,6 +27,15 @@ export const MODEL_LOSSES: readonly Loss[] = [
   ...lost("result", "a model is not told what a call cost", "metadata"),
 ];
 
+/** Loss of contracts whose results have no place for images. */
+export const NO_MEDIA: Loss = { of: "result", field: "output", why: "images, audio and files are named, not shown" };
+
+/** Loss of contracts whose results have places for texts and images. */
+export const IMAGES_ONLY: Loss = { of: "result", field: "output", why: "audio and files are named, not shown" };
+
+/** Loss of contracts that write content in a form of their own. */
+export const CONTENT_LOSS: Loss = { of: "result", field: "output", why: "content is read as its parts" };
+
 /** Further losses of contracts whose results are only text. */
 export const TEXT_LOSSES: readonly Loss[] = [
   ...lost("result", "a text that is JSON is read as what it stands for", "output"),

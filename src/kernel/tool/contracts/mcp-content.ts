@@ -151,14 +151,18 @@ function readMedia(value: unknown): McpBlock | null {
   }
 }
 
+/** The media type of an image, by the first bytes of its Base64. */
+export function imageTypeOf(data: string): string | undefined {
+  return IMAGE_TYPES.find(([start]) => data.startsWith(start))?.[1];
+}
+
 /** An image, a document or a video of Strands; `null` if nobody says of which kind it is, or its bytes are elsewhere. */
 function readBlock(block: MediaBlock): McpBlock | null {
   const bytes = bytesIn(block);
   if (bytes === null) return null;
   const { base64: data, format } = bytes;
   if ("image" in block) {
-    const mimeType =
-      format === undefined ? IMAGE_TYPES.find(([start]) => data.startsWith(start))?.[1] : `image/${format}`;
+    const mimeType = format === undefined ? imageTypeOf(data) : `image/${format}`;
     return mimeType === undefined ? null : { type: "image", data, mimeType };
   }
   const [kind, name] = "document" in block ? ["document", block.document.name] : ["video", block.video.name];

@@ -1,10 +1,9 @@
 import { parseWithDigits } from "../../base/exact-json.ts";
 import { describeExcess } from "../../base/json.ts";
-import { type ToolResult, writableOutput } from "../../base/result.ts";
 import type { Outcome } from "./contract.ts";
 
 /** Prefix that marks a failure in contracts whose results are only text. */
-const FAILED = "Error: ";
+export const FAILED = "Error: ";
 
 /** The output for a model: a string unchanged, everything else as JSON. */
 export function textOf(output: unknown): string {
@@ -29,29 +28,22 @@ export function failureTexts(message: string, output: unknown): [string, ...stri
   return text === "" ? [message] : [message, text];
 }
 
-/** A result for contracts whose results are only text. */
-export function resultTexts(result: ToolResult): [string, ...string[]] {
-  const { error } = result;
-  const output = writableOutput(result);
-  return error === null ? [textOf(output)] : failureTexts(FAILED + error.message, output);
-}
-
-/** Reads a result from texts. */
-export function readTexts(texts: readonly string[]): Outcome {
+/** Reads a result from texts, and from images among them. */
+export function readTexts(texts: readonly unknown[]): Outcome {
   const [first = "", ...rest] = texts;
-  return first.startsWith(FAILED)
+  return typeof first === "string" && first.startsWith(FAILED)
     ? failureOf(first.slice(FAILED.length), rest)
     : { ok: true, output: outputsOf(texts) };
 }
 
 /** A failure from its message and further texts. */
-export function failureOf(message: string, rest: readonly string[]): Outcome {
+export function failureOf(message: string, rest: readonly unknown[]): Outcome {
   const error = { message };
   return rest.length === 0 ? { ok: false, error } : { ok: false, error, output: outputsOf(rest) };
 }
 
-/** The output of texts: one text is the output itself, several are a list. */
-export function outputsOf(texts: readonly string[]): unknown {
-  const [first = "", ...rest] = texts;
-  return rest.length === 0 ? outputOf(first) : texts.map(outputOf);
+/** The output of texts: one text is the output itself, several are a list. What is no text stays as it is. */
+export function outputsOf(texts: readonly unknown[]): unknown {
+  const [first = "", ...rest] = texts.map((each) => (typeof each === "string" ? outputOf(each) : each));
+  return rest.length === 0 ? first : [first, ...rest];
 }

@@ -170,7 +170,8 @@ test("a pointer to nothing says how far it leads, and from has an end", async ()
 test("adapters offer read_output, and their models read cut outputs", async () => {
   const agents = toolsForOpenAIAgents(engine, { names: ["log"], tenant: "acme" });
   expect(agents.map(({ name }) => name)).toEqual(["log", "read_output"]);
-  const cut = (await agents[0]?.invoke(null, '{"lines":10000}')) ?? "";
+  const cut = await agents[0]?.invoke(null, '{"lines":10000}');
+  if (typeof cut !== "string") throw new Error("is no text");
   expect(await agents[1]?.invoke(null, JSON.stringify(goOn(cut)))).toMatch(/^line \d+/);
   const chains = await toolsForLangChain(engine, { names: ["log"], modelChars: 4_000 });
   expect(String(await chains[0]?.invoke({ lines: 10_000 })).length).toBeLessThanOrEqual(4_000);

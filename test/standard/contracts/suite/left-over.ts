@@ -35,7 +35,7 @@ const MODEL: LeftOvers = {
   "tool.name": ifShort,
   "call.name": ifShort,
 };
-const TEXT: LeftOvers = { ...MODEL, "result.output": fromTexts };
+const TEXT: LeftOvers = { ...MODEL, "result.output": (value, outcome) => fromParts(value, outcome) };
 
 const unlessBoolean: LeftOver = (schema) => (typeof schema === "boolean" ? undefined : schema);
 
@@ -66,13 +66,39 @@ const asBlocks: LeftOver = (value) => {
   );
 };
 
+interface Image {
+  readonly type: "image";
+  readonly mimeType: string;
+}
+
+/** Content, part by part; `undefined` for data. */
+function partsOf(value: unknown, write: (part: string | Image) => unknown): unknown {
+  const blocks = asBlocks(value);
+  if (blocks === value) return undefined;
+  return Array.isArray(blocks) ? blocks.map(write) : write(blocks as Image);
+}
+
+const nameOf = ({ mimeType }: Image): string => `[${mimeType}, 8 bytes: this format cannot show it]`;
+const isText = (part: unknown): part is string => typeof part === "string";
+
+/** Texts stand for something, and images are shown. */
+const fromParts: LeftOver = (value, outcome) =>
+  partsOf(value, (part) => (isText(part) ? fromText(part) : part)) ?? fromTexts(value, outcome);
+/** Texts stand for something, and images are named. */
+const fromNames: LeftOver = (value, outcome) =>
+  partsOf(value, (part) => (isText(part) ? fromText(part) : nameOf(part))) ?? fromTexts(value, outcome);
+
 export const LEFT_OVERS: { readonly [name: string]: LeftOvers } = {
-  "openai-chat": TEXT,
+  "openai-chat": { ...TEXT, "result.output": fromNames },
   "openai-responses": { ...TEXT, "tool.outputSchema": unlessBoolean },
   anthropic: { ...TEXT, "result.error.message": (message) => (message === "" ? NOTHING : message) },
-  gemini: MODEL,
+  gemini: {
+    ...MODEL,
+    "result.output": (value) => partsOf(value, (part) => (isText(part) ? part : nameOf(part))) ?? value,
+  },
   "ai-sdk": {
     ...MODEL,
+    "result.output": (value) => partsOf(value, (part) => (isText(part) ? { type: "text", text: part } : part)) ?? value,
     "tool.outputSchema": (schema) => (typeof schema === "boolean" ? (schema ? {} : { not: {} }) : schema),
   },
   mcp: {

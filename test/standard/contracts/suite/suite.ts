@@ -123,6 +123,12 @@ export function pairSuite(from: Contract, to: Contract): void {
 const TELLING: readonly ToolResult[] = [
   { success: true, output: "42", error: null, metadata: emptyMetadata(CALL_ID, TOOL, 0) },
   { success: true, output: "Error: none", error: null, metadata: emptyMetadata(CALL_ID, TOOL, 0) },
+  {
+    success: true,
+    output: { content: [{ type: "image", mimeType: "image/png", data: "iVBORw0KGgo=" }] },
+    error: null,
+    metadata: emptyMetadata(CALL_ID, TOOL, 0),
+  },
   failure(toolError("tool_error", ""), emptyMetadata(CALL_ID, TOOL, 0)),
   { ...failure(toolError("tool_error", "no"), emptyMetadata(CALL_ID, TOOL, 0)), output: "42" },
 ];
