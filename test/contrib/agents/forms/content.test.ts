@@ -1,4 +1,4 @@
-import type { ToolResultOutput } from "@ai-sdk/provider-utils";
+import type { ToolResultPart } from "ai";
 import type { ResponseInputItem } from "openai/resources/responses/responses";
 import { describe, expect, test } from "vitest";
 import { toolError } from "../../../../src/kernel/base/errors.ts";
@@ -54,7 +54,7 @@ describe("an image in content is", () => {
   });
 
   test("a file of the AI SDK, in the form of its types, as audio and documents are", () => {
-    const output: ToolResultOutput = aiSdk.writeResult(success({ content: [SAID, IMAGE, AUDIO, PDF] }, META)).output;
+    const output: ToolResultPart["output"] = aiSdk.writeResult(success({ content: [SAID, IMAGE, AUDIO, PDF] }, META)).output;
     const file = (mediaType: string, data: string) => ({ type: "file", mediaType, data: { type: "data", data } });
     expect(output).toEqual({
       type: "content",
