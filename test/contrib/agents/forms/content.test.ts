@@ -54,7 +54,9 @@ describe("an image in content is", () => {
   });
 
   test("a file of the AI SDK, in the form of its types, as audio and documents are", () => {
-    const output: ToolResultPart["output"] = aiSdk.writeResult(success({ content: [SAID, IMAGE, AUDIO, PDF] }, META)).output;
+    const output: ToolResultPart["output"] = aiSdk.writeResult(
+      success({ content: [SAID, IMAGE, AUDIO, PDF] }, META),
+    ).output;
     const file = (mediaType: string, data: string) => ({ type: "file", mediaType, data: { type: "data", data } });
     expect(output).toEqual({
       type: "content",
