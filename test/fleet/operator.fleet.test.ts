@@ -111,6 +111,20 @@ test("a machine that is about to stop is shown so, with what it still does, and 
   await drained;
 });
 
+test("a server that starts before its machines says what it waits for, and goes on with the first", async () => {
+  const fleet = "late-machines";
+  const said = Promise.withResolvers<string>();
+  const log = (): void => undefined;
+  const logger = { trace: log, debug: log, info: log, warn: (_: object, line: string) => said.resolve(line) };
+  const starting = createFleetEngine({ workers: 1, executor: { kind: "queue", url: redis.url, fleet }, logger });
+  expect(await said.promise).toBe(
+    "the start waits for a worker machine: there is no worker machine: start one with glovebox worker",
+  );
+  await using _machine = await machineIn(redis, undefined, [], { fleet });
+  await using engine = await starting;
+  expect(engine.stats().executor.ready).toBe(true);
+});
+
 test("a server without a machine says how to start one, and then which it has instead", async () => {
   await using fleet = await operate();
   await fleet.machine.close();

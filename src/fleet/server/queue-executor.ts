@@ -40,6 +40,8 @@ import { BoundedCache } from "../../kernel/base/bounded-cache.ts";
 /** Longest wait for a worker machine at a server's start, in milliseconds. */
 const MACHINE_MS = 30_000;
 const LOOK_MS = 250;
+/** Time after which a start without a machine says what it waits for. */
+const TOLD_MS = 1_000;
 const EVENTS_MAX = 100;
 const CLOSE_MS = 2_000;
 
@@ -179,13 +181,17 @@ export class QueueExecutor implements Executor {
     this.#directory.start();
     this.#keeper.start();
     this.#renewing = setInterval(() => void this.#scheduler.renew(), this.#fleet.timings.leaseRenewMs);
-    const untilMs = performance.now() + MACHINE_MS;
+    const beganMs = performance.now();
+    let isTold = false;
     while (this.#closed === null && this.#directory.serving.length === 0) {
       await this.#directory.look();
       if (this.#directory.misfit !== null) throw this.#fleet.unusable(this.#directory.misfit);
-      if (performance.now() > untilMs) {
-        const why = problemOf(this.#fleet.weakest, this.#directory) ?? NO_MACHINE;
-        throw this.#fleet.unusable(`${why} (waited for ${MACHINE_MS} ms)`);
+      const problem = problemOf(this.#fleet.weakest, this.#directory) ?? NO_MACHINE;
+      const waitedMs = performance.now() - beganMs;
+      if (waitedMs > MACHINE_MS) throw this.#fleet.unusable(`${problem} (waited for ${MACHINE_MS} ms)`);
+      if (!isTold && waitedMs > TOLD_MS) {
+        isTold = true;
+        this.#options.emit("fleet:wait", { problem, waitMs: MACHINE_MS });
       }
       await delay(LOOK_MS);
     }

@@ -220,6 +220,8 @@ export interface ExecutorEvents {
   "fleet:taken": [event: { readonly size: number; readonly waitMs: number }];
   /** Another machine resumed calls of a lost machine. */
   "fleet:resume": [event: { readonly size: number }];
+  /** A server's start waits for a worker machine, for at most `waitMs`. */
+  "fleet:wait": [event: { readonly problem: string; readonly waitMs: number }];
   /** Unreadable data came from the fleet. `unsaid`: number of such events omitted before this one. */
   "fleet:damage": [event: { readonly why: string; readonly unsaid?: number }];
   /**

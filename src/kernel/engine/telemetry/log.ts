@@ -24,6 +24,9 @@ export function logEvents(events: Events, logger: Logger): void {
   events.on("executor:delay", (event) => logger.warn(event, "executors crash repeatedly; the next start is delayed"));
   events.on("fleet:join", (event) => logger.info(event, "a worker machine joined the fleet"));
   events.on("fleet:leave", (event) => logger.warn(event, "a worker machine left the fleet"));
+  events.on("fleet:wait", ({ problem, waitMs }) =>
+    logger.warn({ waitMs }, `the start waits for a worker machine: ${problem}`),
+  );
   events.on("fleet:damage", (event) => logger.warn(event, "an unreadable message from the fleet was dropped"));
   events.on("redis:down", ({ message, ...event }) => logger.warn(event, message));
   events.on("redis:up", (event) => logger.warn(event, "Redis can be used again"));
