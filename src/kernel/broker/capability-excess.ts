@@ -1,7 +1,8 @@
 import type { Limits } from "../base/limits.ts";
+import { RUN_CODE } from "../base/protocol/script.ts";
 import { ENGINE_HELD, TENANT_HELD } from "../base/tenant-account.ts";
 import type { Refused } from "./capabilities/capability.ts";
-import { PROGRAM_TOOLS, RUN_CODE } from "./capabilities/program-tools.ts";
+import { PROGRAM_TOOLS } from "./capabilities/program-tools.ts";
 
 /** A limit that a capability call exceeds. */
 export type Excess =

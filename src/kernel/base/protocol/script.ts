@@ -10,6 +10,9 @@ import type { ToolError } from "../errors.ts";
  */
 export type Isolation = "instance" | "context" | "isolate" | "shared";
 
+/** Name of the tool that runs a program which calls tools. */
+export const RUN_CODE = "run_code";
+
 /**
  * Name of a contract in which modules may be written: `glovebox`, or one that a plugin brings. `tools`: tools of libraries, in
  * any number, before it is known of which.

@@ -1,7 +1,8 @@
 import type { Limits } from "../../base/limits.ts";
 import type { ToolCall, ToolResult } from "../../base/result.ts";
 import type { HostFunction } from "../../broker/capabilities/functions.ts";
-import { type ProgramTools, RUN_CODE } from "../../broker/capabilities/program-tools.ts";
+import { RUN_CODE } from "../../base/protocol/script.ts";
+import type { ProgramTools } from "../../broker/capabilities/program-tools.ts";
 import type { ProgramProblem } from "./problem.ts";
 
 /** Code that is run once, such as a model's, with what its caller gave it and without any other capability. */
