@@ -154,6 +154,6 @@ function reasonIn(body: unknown, apiKey: string | undefined): string {
 function causeOf(error: unknown): string {
   const cause: unknown = error instanceof Error ? error.cause : undefined;
   const code = errnoOf(cause);
-  if (typeof code === "string") return code;
+  if (code !== undefined) return code;
   return cause instanceof Error ? cause.message.slice(0, MESSAGE_MAX) : "the connection failed";
 }

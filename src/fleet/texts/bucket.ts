@@ -138,5 +138,5 @@ function wordsOf(error: unknown): string {
   if (error.name === "TimeoutError") return "does not answer in time";
   const { cause } = error;
   const code = errnoOf(cause);
-  return typeof code === "string" && /^\w{1,64}$/.test(code) ? `cannot be reached (${code})` : "cannot be reached";
+  return code !== undefined && /^\w{1,64}$/.test(code) ? `cannot be reached (${code})` : "cannot be reached";
 }

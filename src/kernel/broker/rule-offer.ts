@@ -63,7 +63,7 @@ export function offerRule(
   return { rule: { ...who, ...where, allow: Object.fromEntries(allowed) }, left };
 }
 
-/** What is wrong with a grant, whose message begins with a pointer, in a sentence: "/methods is a list of names". */
+/** The sentence of a grant's fault, whose message begins with a pointer: "/methods is a list of names". */
 export function faultSentence(message: string): string {
   const plain = message.replace(/^([^:]*): (?=(?:is|has) )/, (_, pointer: string) => `${pointer || "it"} `);
   return plain.replace(/^: /, "");

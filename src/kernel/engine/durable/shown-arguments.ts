@@ -4,7 +4,7 @@ import type { CallWait } from "../../store/calls/durable/durable-call.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
 
-/** What a person is shown of arguments that wait for an approval: passwords are hidden, as in the history of calls. */
+/** Arguments of calls that wait for an approval, for people: passwords are hidden, as in the history of calls. */
 
 type Shown = Pick<RegisteredTool, "info" | "isUndoer">;
 

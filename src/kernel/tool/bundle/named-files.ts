@@ -2,7 +2,7 @@ import path from "node:path";
 
 /** Files that a module names by literals, from its own folder: the ways in which Node's documentation and people do it. */
 
-/** What a module that names a file so has somewhere. */
+/** Words of which a module has one if it names files from its own folder. */
 export const MAY_NAME_FILES = /\b(?:import\s*\.\s*meta|__dirname|__filename)\b/;
 
 /**

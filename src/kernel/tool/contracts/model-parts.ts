@@ -7,7 +7,7 @@ export type ModelPart =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "media"; readonly mimeType: string; readonly data: string };
 
-/** What a form shows of media, by their type. */
+/** Whether a form shows media of a type. */
 export type Shows = (mimeType: string) => boolean;
 
 interface OutputParts {
@@ -87,7 +87,7 @@ function textPart(text: string): ModelPart {
   return { type: "text", text };
 }
 
-/** What a failed tool has made, if anything, or the output of one that succeeded. */
+/** The output of a call, also the partial output of one that failed. */
 function textPartsOf(output: unknown, hasFailed: boolean): readonly ModelPart[] {
   const text = hasFailed && (output === null || output === undefined) ? "" : textOf(output);
   return hasFailed && text === "" ? [] : [textPart(text)];
