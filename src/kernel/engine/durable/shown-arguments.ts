@@ -1,6 +1,6 @@
 import { parseWithDigits } from "../../base/exact-json.ts";
-import { mayHidePasswords, redact, REDACTED } from "../../store/calls/call-redaction.ts";
-import type { CallWait } from "../../store/calls/durable/durable-call.ts";
+import { mayHidePasswords, redact, REDACTED, type RedactionSteps } from "../../store/calls/call-redaction.ts";
+import type { CallWait, KeptCall } from "../../store/calls/durable/durable-call.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
 
@@ -8,40 +8,62 @@ import type { ToolRegistry } from "../../tool/registry.ts";
 
 type Shown = Pick<RegisteredTool, "info" | "isUndoer">;
 
+/**
+ * Schemas that are looked at for one answer, in some milliseconds of the main thread: a hostile schema may take any time.
+ * Values for which that is too little are hidden as a whole.
+ */
+const STEPS_MAX = 10_000;
+
+/** Whether a tool's schema hides values, by its published form, which never changes. */
+const HIDING = new WeakMap<RegisteredTool["info"], boolean>();
+
 /** Arguments with `[redacted]` for what their tool's schema calls `writeOnly` or a password. `args`: JSON. */
 export function shownArguments(args: string, tool: Shown): unknown {
   const value = parseWithDigits(args);
-  return hidesSome(tool) ? hidden(value, tool) : value;
+  return hidesSome(tool) ? hidden(value, tool, { left: STEPS_MAX }) : value;
 }
 
 /** Whether edited arguments, as JSON, have what stands for a hidden value. */
 export function keepsHidden(args: string, tool: Shown): boolean {
-  return hidesSome(tool) && args.includes(JSON.stringify(REDACTED));
+  return hidesSome(tool) && hasHidden(args);
 }
 
-/** A call's waits, in which the arguments that were edited are shown as the others are. */
-export function shownWaits<Wait extends CallWait>(
-  waits: readonly Wait[],
-  tenant: string,
+/**
+ * Calls with their waits, in which the arguments that were edited are shown as the others are. Those of a tool that this
+ * process does not have are hidden as a whole where something of the others was.
+ */
+export function withShownWaits<Call extends Pick<KeptCall, "tenant" | "waits">>(
+  calls: readonly Call[],
   registry: Pick<ToolRegistry, "get">,
-): readonly Wait[] {
-  return waits.map((wait) => {
-    const edited = wait.settled?.arguments ?? null;
-    if (wait.kind !== "approval" || wait.tool === null || edited === null) return wait;
+): readonly Call[] {
+  const steps = { left: STEPS_MAX };
+  const shown = (wait: CallWait, tenant: string): CallWait => {
+    const { settled } = wait;
+    const edited = settled?.arguments ?? null;
+    if (wait.kind !== "approval" || wait.tool === null || settled === null || edited === null) return wait;
     const tool = registry.get(wait.tool, tenant);
-    if (tool === undefined || !hidesSome(tool)) return wait;
-    return { ...wait, settled: { ...wait.settled, arguments: hidden(edited, tool) } };
-  });
+    const isHiding = tool === undefined ? hasHidden(JSON.stringify(wait.arguments)) : hidesSome(tool);
+    if (!isHiding) return wait;
+    const args = tool === undefined ? REDACTED : hidden(edited, tool, steps);
+    return { ...wait, settled: { ...settled, arguments: args } };
+  };
+  return calls.map((call) => ({ ...call, waits: call.waits.map((wait) => shown(wait, call.tenant)) }));
+}
+
+function hasHidden(json: string): boolean {
+  return json.includes(JSON.stringify(REDACTED));
 }
 
 function hidesSome({ info }: Shown): boolean {
-  return mayHidePasswords(JSON.stringify(info.inputSchema));
+  const known = HIDING.get(info) ?? mayHidePasswords(JSON.stringify(info.inputSchema));
+  HIDING.set(info, known);
+  return known;
 }
 
-function hidden(value: unknown, { info, isUndoer }: Shown): unknown {
+function hidden(value: unknown, { info, isUndoer }: Shown, steps: RedactionSteps): unknown {
   const schema = isUndoer === true ? { properties: { input: info.inputSchema } } : info.inputSchema;
   try {
-    return redact(value, schema);
+    return redact(value, schema, steps);
   } catch {
     // The schema has too many parts to say where a password may be.
     return REDACTED;

@@ -40,7 +40,7 @@ import {
 import { type LinkedWait, linkObstacle, readToken } from "./decision-links.ts";
 import type { ResolvedTarget } from "./notify-options.ts";
 import { answerText, dataText } from "./effect-answer.ts";
-import { keepsHidden, shownWaits } from "./shown-arguments.ts";
+import { keepsHidden, withShownWaits } from "./shown-arguments.ts";
 import { effectsOf, hasFailed } from "./undo.ts";
 
 const LIMIT_DEFAULT = 50;
@@ -95,11 +95,7 @@ export class StoredDurableCalls implements DurableCalls {
     if (answer.kind !== "page") throw new StoreError("the store cannot list what it has");
     const { calls, cursor: next } = answer.page;
     const shown = calls.filter((call) => isAmong(tools, call.tool));
-    const { registry } = this.#parts;
-    return {
-      calls: shown.map((call) => ({ ...call, waits: shownWaits(call.waits, call.tenant, registry) })),
-      cursor: next,
-    };
+    return { calls: withShownWaits(shown, this.#parts.registry), cursor: next };
   }
 
   async get(id: string, { tenant, tools }: DurableOfWhom = {}): Promise<DurableCall | undefined> {
@@ -298,9 +294,9 @@ export class StoredDurableCalls implements DurableCalls {
     throw new GloveboxError(code, message, violations && { violations });
   }
 
-  #read({ result, ...call }: KeptCall): DurableCall {
-    const waits = shownWaits(call.waits, call.tenant, this.#parts.registry);
-    return { ...call, waits, result: result === null ? null : readResult(result) };
+  #read(kept: KeptCall): DurableCall {
+    const [{ result, ...call } = kept] = withShownWaits([kept], this.#parts.registry);
+    return { ...call, result: result === null ? null : readResult(result) };
   }
 
   #callOf(answer: DurableAnswer): DurableCall | undefined {

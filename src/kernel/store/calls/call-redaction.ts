@@ -9,7 +9,7 @@ const UTF8 = new TextDecoder();
 
 export const REDACTED = "[redacted]";
 
-/** Schemas that are looked at for one value: hostile ones may refer to each other without an end. */
+/** Schemas that are looked at for one value by default: hostile ones may refer to each other without an end. */
 const STEPS_MAX = 1_000_000;
 /** Texts of schemas whose parsed form is remembered. */
 const REMEMBERED_MAX = 64;
@@ -84,12 +84,17 @@ function linesOf(logs: string): string {
   return JSON.stringify(lines.map(([level, message]) => ({ level, message })));
 }
 
+/** How many schemas may be looked at yet. */
+export interface RedactionSteps {
+  left: number;
+}
+
 /**
  * A copy of a value in which `[redacted]` stands for what its schema calls `writeOnly` or a password, in any of the
- * schema's branches. Throws a `RangeError` where that takes too long.
+ * schema's branches. Throws a `RangeError` where that takes more than the given steps.
  */
-export function redact(value: unknown, schema: JsonSchema): unknown {
-  return new Redaction(schema).redact(value, [schema]);
+export function redact(value: unknown, schema: JsonSchema, steps: RedactionSteps = { left: STEPS_MAX }): unknown {
+  return new Redaction(schema, steps).redact(value, [schema]);
 }
 
 const LISTS = ["allOf", "anyOf", "oneOf"] as const;
@@ -97,10 +102,11 @@ const BRANCHES = ["if", "then", "else", "not"] as const;
 
 class Redaction {
   readonly #root: JsonSchema;
-  #left = STEPS_MAX;
+  readonly #steps: RedactionSteps;
 
-  constructor(root: JsonSchema) {
+  constructor(root: JsonSchema, steps: RedactionSteps) {
     this.#root = root;
+    this.#steps = steps;
   }
 
   /** `schemas`: all that apply to the value, or may. */
@@ -122,12 +128,12 @@ class Redaction {
     const found = new Set<Readonly<Record<string, unknown>>>();
     const left = [...schemas];
     while (left.length > 0) {
-      if (--this.#left < 0) throw new RangeError("the schema has too many parts");
+      if (--this.#steps.left < 0) throw new RangeError("the schema has too many parts");
       const schema = left.pop();
       if (!isObject(schema) || found.has(schema)) continue;
       found.add(schema);
       for (const name of LISTS) if (Array.isArray(schema[name])) left.push(...schema[name]);
-      for (const name of BRANCHES) left.push(schema[name]);
+      for (const name of BRANCHES) if (schema[name] !== undefined) left.push(schema[name]);
       left.push(...valuesOf(schema["dependentSchemas"]), ...valuesOf(schema["dependencies"]));
       for (const name of ["$ref", "$dynamicRef", "$recursiveRef"]) left.push(...this.#referred(schema[name]));
     }
