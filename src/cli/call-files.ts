@@ -5,6 +5,7 @@ import { Command } from "commander";
 import { STATE_DIR } from "../kernel/engine/options.ts";
 import { importOptional } from "../kernel/base/optional-package.ts";
 import type { LineReader } from "../kernel/base/protocol/line-reader.ts";
+import { type CallSummary, readFilter, summaryOf } from "../kernel/store/calls/call-record.ts";
 import type { StoredRow } from "../kernel/store/calls/call-lines.ts";
 import type { RedisKeptCalls } from "../fleet/kept-calls/redis-kept-calls.ts";
 import type { CallBackend } from "../kernel/store/calls/thread/call-backend.ts";
@@ -47,7 +48,7 @@ export function callFileCommands(): readonly Command[] {
     .action(exportCalls);
   const read = withStore(new Command("import"))
     .argument("<lines>", "file of lines as `calls export` prints them")
-    .description("add exported calls to the store of calls in a file, or to that of a fleet")
+    .description("add exported calls that the store of calls in a file, or that of a fleet, does not have")
     .action(importCalls);
   const copy = new Command("backup")
     .argument("<copy>", "file that is made")
@@ -158,9 +159,11 @@ async function importCalls(lines: string, { file, redis, fleet }: StoreOptions):
   const opening: Promise<CallBackend> = redis === undefined ? openFile(file) : openFleet(redis, fleet);
   const store = opened.adopt(await opening, (one) => one.close());
   let rows: StoredRow[] = [];
-  let [count, chars] = [0, 0];
+  let [count, added, chars] = [0, 0, 0];
   const write = async (): Promise<void> => {
-    await store.add(rows);
+    const fresh = await missing(rows, store);
+    await store.add(fresh);
+    added += fresh.length;
     [rows, chars] = [[], 0];
   };
   const read = (line: string): void => {
@@ -178,7 +181,27 @@ async function importCalls(lines: string, { file, redis, fleet }: StoreOptions):
     if (error instanceof TypeError) throw badLine(count, lines, error.message);
     throw failed(error);
   }
-  say(`${count} calls were added to ${redis === undefined ? file : `the fleet ${fleet}`}`);
+  const known = count - added;
+  const had = known === 0 ? "" : `; it had ${known} of ${count} already`;
+  say(`${added} calls were added to ${redis === undefined ? file : `the fleet ${fleet}`}${had}`);
+}
+
+/** Those of the rows that a store does not have: what was imported is not added a second time. */
+async function missing(rows: readonly StoredRow[], store: CallBackend): Promise<readonly StoredRow[]> {
+  const known = new Set<string>();
+  for (const time of new Set(rows.map(([cells]) => summaryOf(cells).beginMs))) {
+    for (let cursor: string | null | undefined; cursor !== null;) {
+      const page = await store.list(readFilter({ since: time, until: time, limit: 200, ...(cursor && { cursor }) }));
+      for (const call of page.calls) known.add(identityOf(call));
+      cursor = page.cursor;
+    }
+  }
+  return rows.filter(([cells]) => !known.has(identityOf(summaryOf(cells))));
+}
+
+/** Callers name their calls themselves, so an id may stand for several. */
+function identityOf({ id, tenant, tool, beginMs, queueMs, wallMs, cpuMs }: CallSummary): string {
+  return JSON.stringify([id, tenant, tool, beginMs, queueMs, wallMs, cpuMs]);
 }
 
 function badLine(number: number, file: string, reason: string): CliError {

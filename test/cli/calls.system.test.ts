@@ -147,9 +147,11 @@ test("calls export prints what a file has, and import adds it to another one, wh
   expect(stdout.trimEnd().split("\n")).toHaveLength(2);
   await writeFile(lines ?? "", stdout);
   expect((await run("import", lines ?? "", "--file", to ?? "")).stderr).toContain("2 calls were added");
+  expect((await run("import", lines ?? "", "--file", to ?? "")).stderr).toContain("0 calls were added");
   const second = await open(to);
   onTestFinished(() => second.close());
   expect(await second.calls.get("sum")).toEqual(kept);
+  expect((await second.calls.list()).calls).toHaveLength(2);
   expect(await second.calls.replay("sum")).toMatchObject({ verdict: "same" });
   await writeFile(lines ?? "", stdout.replace('"bytes":', '"bites":'));
   expect(await run("import", lines ?? "", "--file", to ?? "")).toMatchObject({ code: 3 });

@@ -95,6 +95,7 @@ test("calls of a fleet are exported and imported without a server", async () => 
   const lines = join(folder, "calls.jsonl");
   await writeFile(lines, `${line}\n`);
   expect((await run(["import", lines, ...place("elsewhere")])).stderr).toContain("1 calls were added to the fleet");
+  expect((await run(["import", lines, ...place("elsewhere")])).stderr).toContain("0 calls were added");
   expect((await run(["export", ...place("elsewhere")])).stdout).toBe(`${line}\n`);
   expect(await run(["export", ...place(fleet.name)], {})).toMatchObject({ code: 2 });
   expect(
