@@ -267,7 +267,7 @@ class Simulation {
   async #close(): Promise<void> {
     if (this.#isClosing) return;
     this.#isClosing = true;
-    await this.#engine.pipeline.close(0);
+    await this.#engine.pipeline.close({ isAtOnce: true, hurry: Promise.resolve() });
     await this.#engine.broker.close();
     this.#isClosed = true;
   }

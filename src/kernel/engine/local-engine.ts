@@ -8,6 +8,7 @@ import { isStored, mayHaveWaiting } from "./call-options.ts";
 import type { CodeModeOptions } from "./code-mode-options.ts";
 import type { AnswerWork, ExecuteOptions } from "./execute-options.ts";
 import { type Explanation, explainTool, identityOf, lintAll, type ToolFinding } from "./explanation.ts";
+import { within } from "../base/deadline.ts";
 import { GloveboxError } from "../base/errors.ts";
 import type { SurfaceEvent, EventName, Listener, Reconfigured } from "./telemetry/events.ts";
 import { explainRunCode } from "./program-explanation.ts";
@@ -64,6 +65,7 @@ export class LocalEngine implements AsyncDisposable {
   readonly #reconfiguration: Reconfiguration;
   #state: EngineStats["state"] = "open";
   #closing: Promise<void> | null = null;
+  readonly #hurry = Promise.withResolvers<void>();
   readonly #pressure: Disposable;
   #probes: StoreProbes | null = null;
 
@@ -115,9 +117,8 @@ export class LocalEngine implements AsyncDisposable {
     const whose = tenant === undefined || tenant === "" ? { registrant } : { registrant, tenant };
     const prepared = await this.#parts.registrar.prepare(tool, whose);
     this.#parts.tools.putAll(prepared);
-    const [first] = prepared;
-    if (first === undefined) throw new GloveboxError("load_error", "the location contains no tool");
-    return first.info;
+    if (prepared[0] === undefined) throw new GloveboxError("load_error", "the location contains no tool");
+    return prepared[0].info;
   }
 
   /**
@@ -362,11 +363,14 @@ export class LocalEngine implements AsyncDisposable {
   /**
    * Refuses new calls, gives accepted ones at most `drainMs` (default 5,000) to end, ends the rest with
    * `engine_closed`, and stops all threads, processes and timers. `Infinity` waits until the last call has ended.
-   * Rejects with a `RangeError` if `drainMs` is not a number of at least 0.
+   * Where it closes already, a `drainMs` may shorten that. Rejects with a `RangeError` if it is not a number of at least 0.
    */
-  async close({ drainMs = DRAIN_DEFAULT_MS }: { drainMs?: number } = {}): Promise<void> {
+  async close({ drainMs: given }: { drainMs?: number } = {}): Promise<void> {
+    const drainMs = given ?? (this.#closing ? Infinity : DRAIN_DEFAULT_MS);
     if (typeof drainMs !== "number" || !(drainMs >= 0)) throw new RangeError("drainMs must be a number of at least 0");
-    await (this.#closing ??= this.#close(drainMs));
+    this.#closing ??= this.#close(drainMs);
+    if (drainMs < Infinity) void within(drainMs, this.#closing).then(this.#hurry.resolve, this.#hurry.resolve);
+    await this.#closing;
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -379,7 +383,7 @@ export class LocalEngine implements AsyncDisposable {
     const reading = snippets.close();
     const stopping = durable.stop();
     registrar.stop();
-    await pipeline.close(drainMs);
+    await pipeline.close({ isAtOnce: drainMs === 0, hurry: this.#hurry.promise });
     await stopping;
     await sources[Symbol.asyncDispose]();
     await registrar.close();

@@ -89,6 +89,16 @@ describe("closing", () => {
     expect(await call).toMatchObject({ output: "done" });
   });
 
+  test("that waits without end is shortened by a later one, and by no later one that names no time", async () => {
+    const closing = await createEngine({ workers: 1, executor: "threads" });
+    const source = "export default () => new Promise(() => {});";
+    await closing.register({ name: "endless", description: "waits", source });
+    const call = closing.execute({ name: "endless", arguments: {} }, { limits: { wallMs: 600_000 } });
+    const closes = [Infinity, undefined, 10].map((drainMs) => closing.close(drainMs === undefined ? {} : { drainMs }));
+    await Promise.all(closes);
+    expect(await call).toMatchObject({ error: { code: "engine_closed" } });
+  });
+
   test.each([-1, Number.NaN, "5"])("is refused for %o milliseconds", async (drainMs) => {
     await expect(engine.close({ drainMs: drainMs as number })).rejects.toThrow(
       "drainMs must be a number of at least 0",

@@ -79,7 +79,7 @@ export class SimHost {
     this.isClosing = true;
     const { pipeline, broker, durable } = this.engine;
     const stopping = durable.stop();
-    await pipeline.close(0);
+    await pipeline.close({ isAtOnce: true, hurry: Promise.resolve() });
     await stopping;
     await broker.close();
     await durable.close();

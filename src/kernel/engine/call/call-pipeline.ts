@@ -1,5 +1,4 @@
 import { isAmong } from "../../base/name-patterns.ts";
-import { within } from "../../base/deadline.ts";
 import { type Failure, GloveboxError, toolError } from "../../base/errors.ts";
 import type { ChildReply } from "../../base/protocol/capability-call.ts";
 import type { JsonVerdict } from "../../base/json-scanner.ts";
@@ -381,13 +380,13 @@ export class CallPipeline implements CallStages {
     });
   }
 
-  /** Refuses new calls, gives accepted ones up to `drainMs` to end, and ends the rest with `engine_closed`. */
-  async close(drainMs: number): Promise<void> {
+  /** Refuses new calls, lets accepted ones end until `hurry` resolves, and ends the rest with `engine_closed`. */
+  async close({ isAtOnce, hurry }: { readonly isAtOnce: boolean; readonly hurry: Promise<void> }): Promise<void> {
     const { scheduler, executor, events, idempotency } = this.#parts;
     this.#isDraining = true;
     events.emit("engine:close");
-    scheduler.close({ refuseWaiting: drainMs === 0 });
-    await within(drainMs, scheduler.idle());
+    scheduler.close({ refuseWaiting: isAtOnce });
+    await Promise.race([scheduler.idle(), hurry]);
     scheduler.close({ refuseWaiting: true });
     await executor.close();
     await idempotency.close();
