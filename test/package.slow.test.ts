@@ -154,19 +154,16 @@ describe("the package", () => {
     const program = `${OBSERVED(PEERS)}
       for (const entry of ${JSON.stringify(entries)}) await import(entry);
       const { createEngine } = await import(${JSON.stringify(entry("."))});
-      const { createRegistry } = await import(${JSON.stringify(entry("./agentspace"))});
       const { load_spec } = await import(${JSON.stringify(entry("./strands"))});
       const { createServer } = await import(${JSON.stringify(entry("./server"))});
       const url = "redis://127.0.0.1:1";
       const secret = "s".repeat(64);
       await using engine = await createEngine({ workers: 1, executor: "threads" });
-      await using registry = await createRegistry(engine, { path: ":memory:" });
       const tries = [
         createEngine({ executor: { kind: "queue", url, secret } }),
         createEngine({ kv: { url } }),
         createEngine({ idempotency: { url, secret } }),
         engine.register({ name: "py", description: "py", runtime: "python", source: "def execute(input): pass" }),
-        registry.search("word"),
         load_spec(${JSON.stringify(join(ROOT, "fixtures/contracts/strands/echo-demo.yaml"))}),
         createServer(engine, {
           port: 0,
@@ -189,7 +186,6 @@ describe("the package", () => {
       missing("kv.url", "ioredis"),
       missing("idempotency.url", "ioredis"),
       missing("Python", "pyodide"),
-      missing("the search of AgentSpace's registry", "minisearch"),
       missing("a Strands workflow", "liquidjs"),
       missing("oauth.jwksUri", "jose"),
     ]);

@@ -32,7 +32,6 @@ const OPTIONAL: Readonly<Record<string, string>> = {
   ioredis: "Fleets, and `kv` and idempotency in Redis.",
   jose: "`oauth.jwksUri`: tokens of an authorization server.",
   liquidjs: "Templates in Strands workflows.",
-  minisearch: "Search in the AgentSpace registry, and `search_tools`.",
   pyodide: "Tools in Python.",
   typescript: "Checks of programs in code mode.",
 };

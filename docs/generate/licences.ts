@@ -19,6 +19,7 @@ const USES: Readonly<Record<keyof typeof manifest.dependencies, string>> = {
   fastify: "the HTTP server",
   "ipaddr.js": "addresses that tools may not reach",
   "isolated-vm": "isolates",
+  minisearch: "search for tools",
   "modern-tar": "archives of tools",
   oauth4webapi: "logins of connectors",
   "p-queue": "work that goes in turn, and so much of it at once",

@@ -1,5 +1,4 @@
 import type MiniSearch from "minisearch";
-import { importOptional } from "../kernel/base/optional-package.ts";
 import { eachInTurns } from "../kernel/base/turns.ts";
 import type { ToolDescription } from "../kernel/tool/contracts/contract.ts";
 import { declareTools } from "./declarations.ts";
@@ -62,9 +61,8 @@ export class ToolIndex {
     this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
   }
 
-  /** Rejects with a `GloveboxError`, `missing_package`, without the optional package `minisearch`. */
   static async of(tools: readonly ToolDescription[]): Promise<ToolIndex> {
-    const { default: Index } = await importOptional("search_tools", ["minisearch"], () => import("minisearch"));
+    const { default: Index } = await import("minisearch");
     const index = new Index<Words>({ fields: FIELDS, tokenize: termsOf, processTerm: (term) => term });
     await index.addAllAsync(tools.map(wordsOf), { chunkSize: SLICE });
     return new ToolIndex(index, tools);

@@ -9,7 +9,6 @@ const VERSIONS = {
   ioredis: "^6.0.0",
   jose: "^6.2.17",
   liquidjs: "^10.30.1",
-  minisearch: "^7.2.0",
   pyodide: "^314.0.7",
   typescript: "^7.0.2",
 } as const;

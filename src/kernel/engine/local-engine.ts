@@ -356,8 +356,7 @@ export class LocalEngine implements AsyncDisposable {
    */
   usage(tenant?: string): HostUsage {
     const { accounts } = this.#parts.broker;
-    if (tenant === undefined) return accounts.total.usage();
-    return (accounts.find(tenant) ?? new HostAccount(tenant, null)).usage();
+    return (tenant === undefined ? accounts.total : (accounts.find(tenant) ?? new HostAccount(tenant, null))).usage();
   }
 
   /**

@@ -1,6 +1,5 @@
 import { Worker } from "node:worker_threads";
 import { inTime } from "../../../kernel/base/deadline.ts";
-import { importOptional } from "../../../kernel/base/optional-package.ts";
 import { RegistryError } from "../records.ts";
 import type { Found, FromThread, IndexedRecord, Query, ToThread } from "./record-index.ts";
 
@@ -56,7 +55,6 @@ export class SearchThread {
 
   /** Records that match, best first. Some may no longer be in force. Rejects with a `RegistryError`: `busy`. */
   async find(query: Query): Promise<readonly Found[]> {
-    await importOptional("the search of AgentSpace's registry", ["minisearch"], () => import("minisearch"));
     const { tenant } = query;
     const waiting = this.#waiting.get(tenant) ?? 0;
     const all = [...this.#waiting.values()].reduce((sum, one) => sum + one, 0);
