@@ -392,7 +392,16 @@ describe("glovebox serve", () => {
   });
 
   test.each(["process", "threads"])("ends well under load when it is told to: %s", async (executor) => {
-    await using server = await serve("--tools", folder, "--executor", executor, "--workers", "1");
+    await using server = await serve(
+      "--tools",
+      folder,
+      "--executor",
+      executor,
+      "--workers",
+      "1",
+      "--drain-ms",
+      "60000",
+    );
     const calls = Array.from({ length: 20 }, () => execute(server.url, "sleep", { ms: 1_500 }));
     await callsInFlight(server.url, calls.length);
     const children = childrenOf(server.pid);
@@ -407,7 +416,7 @@ describe("glovebox serve", () => {
   });
 
   test("ends well where a terminal interrupts all its processes at once", async () => {
-    await using server = await serve("--tools", folder);
+    await using server = await serve("--tools", folder, "--drain-ms", "60000");
     const call = execute(server.url, "sleep", { ms: 1_000 });
     await callsInFlight(server.url, 1);
     process.kill(-server.pid, "SIGINT");

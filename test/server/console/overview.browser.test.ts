@@ -62,7 +62,7 @@ describe("the overview", () => {
     await page.getByRole("link", { name: /^wedge quarantined/ }).waitFor();
     await page.getByRole("link", { name: "Overview" }).click();
     await part(page, "Quarantine").getByRole("link", { name: "wedge" }).waitFor();
-    await expect.poll(() => page.locator(".tile").nth(4).textContent(), { timeout: 60_000 }).toContain("Restarts1");
+    await expect.poll(() => page.locator(".tile").nth(4).textContent(), { timeout: 60_000 }).toMatch(/Restarts[1-9]/);
   });
 
   test("says what somebody has to mend, until it is", async () => {
