@@ -1,4 +1,5 @@
 import { isObject, methodOf } from "../../../kernel/guest/contracts/adapter.ts";
+import { encodeBase64 } from "../../../kernel/guest/web/base64-bytes.ts";
 import type { ToolContext } from "../../../kernel/guest/tool-context.ts";
 import type { Library, WrappedAnswer } from "../../../kernel/guest/contracts/library.ts";
 import { configOf, isFunctionIn, memberOf, refuseUse, report, textIn } from "./library.ts";
@@ -117,16 +118,33 @@ function readModelOutput(shaped: unknown): unknown {
 }
 
 function contentBlock(part: unknown): unknown {
-  const data = memberOf(part, "data");
-  const mimeType = memberOf(part, "mediaType");
-  if (typeof data === "string" && typeof mimeType === "string") {
-    const kind = mimeType.slice(0, mimeType.indexOf("/"));
-    if (kind === "image" || kind === "audio") return { type: kind, data, mimeType };
-    const uri = `attachment:///${encodeURIComponent(textOf(memberOf(part, "filename")) ?? "file")}`;
-    return { type: "resource", resource: { uri, mimeType, blob: data } };
+  const mimeType = textOf(memberOf(part, "mediaType"));
+  const file = mimeType === undefined ? null : contentOf(memberOf(part, "data"));
+  if (file === null) return { type: "text", text: textOf(memberOf(part, "text")) ?? JSON.stringify(part) };
+  const [kind] = (mimeType ?? "").split("/");
+  if ("blob" in file && (kind === "image" || kind === "audio")) return { type: kind, data: file.blob, mimeType };
+  const name = textOf(memberOf(part, "filename")) ?? "file";
+  if ("uri" in file) return { type: "resource_link", uri: file.uri, name, mimeType };
+  return { type: "resource", resource: { uri: `attachment:///${encodeURIComponent(name)}`, mimeType, ...file } };
+}
+
+type FileContent = { readonly blob: string } | { readonly text: string } | { readonly uri: string };
+
+/** Content of a file as text in Base64, or in the tagged forms that version 7 has; `null` for another one. */
+function contentOf(data: unknown): FileContent | null {
+  if (typeof data === "string") return { blob: data };
+  if (data instanceof Uint8Array) return { blob: encodeBase64(data) };
+  if (data instanceof ArrayBuffer) return { blob: encodeBase64(new Uint8Array(data)) };
+  switch (memberOf(data, "type")) {
+    case "data":
+      return contentOf(memberOf(data, "data"));
+    case "text":
+      return { text: textOf(memberOf(data, "text")) ?? "" };
+    case "url":
+      return { uri: String(memberOf(data, "url")) };
+    default:
+      return null;
   }
-  const text = textOf(memberOf(part, "text"));
-  return { type: "text", text: text ?? JSON.stringify(part) };
 }
 
 function textOf(value: unknown): string | undefined {

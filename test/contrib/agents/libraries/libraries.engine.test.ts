@@ -52,6 +52,25 @@ describe("tools of the AI SDK", () => {
   });
 });
 
+test("files that a tool shows to models in version 7's form are images, resources and links", async () => {
+  const result = await modules.engine.execute({ name: "files", arguments: {} });
+  const reference = {
+    type: "file",
+    data: { type: "reference", reference: { openai: "file-1" } },
+    mediaType: "image/png",
+  };
+  expect(mcp.writeResult(forModels(result)).content).toEqual([
+    { type: "image", data: "AQID", mimeType: "image/png" },
+    {
+      type: "resource",
+      resource: { uri: "attachment:///a%20b.pdf", mimeType: "application/pdf", blob: "AQID" },
+    },
+    { type: "resource", resource: { uri: "attachment:///file", mimeType: "text/plain", text: "hello" } },
+    { type: "resource_link", uri: "https://example.com/a.png", name: "file", mimeType: "image" },
+    { type: "text", text: JSON.stringify(reference) },
+  ]);
+});
+
 test.each([
   ["note_arrow", "kept"],
   ["note_bare", "kept"],

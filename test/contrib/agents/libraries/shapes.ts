@@ -27,6 +27,19 @@ export const chart = {
     { type: "image-data", data: output.png, mediaType: "image/png" },
   ] }),
 };
+/** Version 7 has one form for all files. */
+export const files = {
+  description: "Files.",
+  inputSchema: schema({}),
+  execute: () => "three",
+  toModelOutput: () => ({ type: "content", value: [
+    { type: "file", data: { type: "data", data: new Uint8Array([1, 2, 3]) }, mediaType: "image/png" },
+    { type: "file", data: { type: "data", data: "AQID" }, mediaType: "application/pdf", filename: "a b.pdf" },
+    { type: "file", data: { type: "text", text: "hello" }, mediaType: "text/plain" },
+    { type: "file", data: { type: "url", url: new URL("https://example.com/a.png") }, mediaType: "image" },
+    { type: "file", data: { type: "reference", reference: { openai: "file-1" } }, mediaType: "image/png" },
+  ] }),
+};
 /** Version 5 gives the output itself. */
 const older = (toModelOutput) => ({ description: "Notes.", inputSchema: schema({}), execute: () => ({ text: "kept" }), toModelOutput });
 export const notes = {
