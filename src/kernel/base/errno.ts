@@ -7,6 +7,11 @@ export function errnoOf(error: unknown): string | undefined {
   return isCoded && typeof error.code === "string" ? error.code : undefined;
 }
 
+/** Whether a call of the system failed. */
+export function isOfSystem(error: unknown): boolean {
+  return errnoOf(error) !== undefined && typeof error === "object" && error !== null && "syscall" in error;
+}
+
 /** Why a `fetch` failed: Node keeps the reason, such as `ECONNREFUSED`, in the cause of its error. */
 export function reasonOfFetch(error: unknown): string {
   if (!(error instanceof Error)) return "unknown error";

@@ -1,4 +1,6 @@
+import { errnoOf } from "./errno.ts";
 import { GloveboxError } from "./errors.ts";
+import { memberOf } from "./json.ts";
 
 /** Optional peer dependencies and their supported versions, as in `package.json`. */
 const VERSIONS = {
@@ -39,7 +41,7 @@ export function missingPackage(feature: string, packages: readonly OptionalPacka
 }
 
 function isMissing(error: unknown, name: OptionalPackage): boolean {
-  if (!(error instanceof Error) || !("code" in error)) return false;
-  const { code, message } = error;
-  return (code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND") && message.includes(`'${name}'`);
+  const code = errnoOf(error);
+  const isModules = code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND";
+  return isModules && String(memberOf(error, "message")).includes(`'${name}'`);
 }

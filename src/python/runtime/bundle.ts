@@ -1,4 +1,5 @@
 import path from "node:path";
+import { errnoOf, isOfSystem } from "../../kernel/base/errno.ts";
 import { GloveboxError } from "../../kernel/base/errors.ts";
 import { isObject } from "../../kernel/base/json.ts";
 import type { BuildOptions } from "../../kernel/tool/build/builds.ts";
@@ -67,9 +68,8 @@ async function orRefused(name: string, bundle: () => Promise<Bundle>): Promise<B
   try {
     return await bundle();
   } catch (error) {
-    const isSystems = error instanceof Error && "syscall" in error && "code" in error;
-    if (!(error instanceof PackageError) && !isSystems) throw error;
-    const problem = isSystems ? `its files cannot be read (${String(error.code)})` : error.message;
+    if (!(error instanceof PackageError) && !isOfSystem(error)) throw error;
+    const problem = error instanceof PackageError ? error.message : `its files cannot be read (${errnoOf(error)})`;
     throw new GloveboxError("load_error", `tool "${name}" could not be read: ${problem}`, { runtime: "python" });
   }
 }

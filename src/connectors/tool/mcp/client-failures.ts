@@ -44,9 +44,9 @@ export class Failures {
       });
     }
     if (error instanceof CapabilityRefusal) return failed(error.message, { isTransient: false, isSent: false });
-    const isOurs = error instanceof FetchFailure || (error instanceof Error && "code" in error && isSystem(error.code));
-    if (!isOurs && !(error instanceof Error && error.name === "HTTPParserError")) return null;
     const code = errnoOf(error) ?? "";
+    const isOurs = error instanceof FetchFailure || isSystem(code);
+    if (!isOurs && !(error instanceof Error && error.name === "HTTPParserError")) return null;
     return failed(failureOf(error, "POST", url).message, { isSent: !NEVER_SENT.has(code) });
   }
 
@@ -103,6 +103,6 @@ const NEVER_SENT: ReadonlySet<string> = new Set([
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
 
-function isSystem(code: unknown): boolean {
-  return typeof code === "string" && /^(?:E[A-Z_]+|UND_ERR_|Z_|CERT_|DEPTH_|SELF_|UNABLE_)/.test(code);
+function isSystem(code: string): boolean {
+  return /^(?:E[A-Z_]+|UND_ERR_|Z_|CERT_|DEPTH_|SELF_|UNABLE_)/.test(code);
 }

@@ -1,3 +1,4 @@
+import { errnoOf, isOfSystem } from "../../base/errno.ts";
 import { GloveboxError } from "../../base/errors.ts";
 
 /** The steps from a package's location to its tool's result, in order. */
@@ -57,10 +58,7 @@ function stepFailure(name: string, step: PackageStepName, error: unknown): unkno
   if (error instanceof PackageError) return failed(error.message, "load_error", error.details);
   if (error instanceof GloveboxError) return failed(error.message, error.code, error.details);
   // The system's error messages contain paths of the host, so only their code is reported.
-  if (error instanceof Error && "syscall" in error && "code" in error) {
-    return failed(`the operating system reported ${String(error.code)}`);
-  }
-  return error;
+  return isOfSystem(error) ? failed(`the operating system reported ${errnoOf(error)}`) : error;
 }
 
 function asObject(details: unknown): object {

@@ -1,4 +1,5 @@
 import { getSystemErrorMap } from "node:util";
+import { errnoOf } from "../../../base/errno.ts";
 
 /** Error of the system, as sent to the tool: with the tool's own paths, never the host's. */
 export interface SystemFailure {
@@ -34,8 +35,8 @@ export class SystemError extends Error {
 
 /** Code of an error of the system, such as `ENOENT`; `null` for any other error. */
 export function codeOf(error: unknown): string | null {
-  if (!(error instanceof Error) || !("code" in error) || typeof error.code !== "string") return null;
-  return MESSAGES.has(error.code) ? error.code : null;
+  const code = errnoOf(error);
+  return code !== undefined && MESSAGES.has(code) ? code : null;
 }
 
 /** Describes the failure in Node's wording. */
