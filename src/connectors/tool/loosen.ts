@@ -25,7 +25,6 @@ const SCHEMAS_MAX = 5_000;
 /** Mistakes of one schema that are told, and left away one after the other where only compiling it finds them. */
 const MISTAKES_MAX = 20;
 const SHOWN_MAX = 60;
-const LATER = "https://json-schema.org/draft/2020-12/schema";
 const MAPS = ["properties", "patternProperties", "dependentSchemas", "definitions", "$defs"];
 
 type Json = Readonly<Record<string, unknown>>;
@@ -38,27 +37,16 @@ export function loosenSchema(schema: JsonSchema): LoosenedSchema {
   if (typeof schema === "boolean") return { schema, findings: [] };
   const loosening = new Loosening(schema);
   const read = loosening.read(schema, "") as JsonSchema;
-  const { findings, isLater } = loosening;
-  const isNamed = typeof read === "boolean" || "$schema" in read;
-  return { schema: isNamed || !isLater ? read : { $schema: LATER, ...read }, findings };
+  return { schema: read, findings: loosening.findings };
 }
 
 class Loosening {
   readonly #root: Json;
   readonly findings: string[] = [];
   #schemas = 0;
-  #tuples = { prefixItems: false, items: false };
 
   constructor(root: Json) {
     this.#root = root;
-  }
-
-  /**
-   * Whether its tuples are written as in draft 2020-12, which MCP and OpenAPI 3.1 take where no dialect is named. Others
-   * mean the same in both, or are checked by the server alone.
-   */
-  get isLater(): boolean {
-    return this.#tuples.prefixItems && !this.#tuples.items;
   }
 
   read(value: unknown, pointer: string): unknown {
@@ -88,7 +76,6 @@ class Loosening {
     if (MAPS.includes(keyword)) return this.#map(keyword, value, pointer);
     const kind = SCHEMA_KEYWORDS.get(keyword);
     if (kind === "list" || (keyword === "items" && Array.isArray(value))) {
-      if (keyword === "prefixItems" || keyword === "items") this.#tuples[keyword] = true;
       if (Array.isArray(value) && value.length > 0) return value.map((one, at) => this.read(one, `${pointer}/${at}`));
       return keyword === "items" ? [] : this.#leave(pointer, value, "is no list of schemas");
     }

@@ -3,6 +3,7 @@ import type { JsonSchema } from "../json.ts";
 import { _, ajv as library, ajvOf } from "./ajv.ts";
 import { duplicateIn, RUNTIME } from "./check-runtime.ts";
 import { numberKeywords, REPLACED } from "./exact-numbers.ts";
+import { schemaNodes } from "./schema-nodes.ts";
 
 /** A supported version of JSON Schema. */
 export type Dialect = "draft-07" | "2019-09" | "2020-12";
@@ -14,12 +15,40 @@ const DIALECTS = new Map<string, Dialect>([
   ["json-schema.org/draft/2020-12/schema", "2020-12"],
 ]);
 
-/** The dialect named by `$schema`; default: draft-07. `undefined` if it is not supported. */
+/** Keywords that draft-07 ignores, and would let pass what they refuse. */
+export const LATER_KEYWORDS = [
+  "prefixItems",
+  "minContains",
+  "maxContains",
+  "dependentSchemas",
+  "dependentRequired",
+  "unevaluatedProperties",
+  "unevaluatedItems",
+  "$dynamicRef",
+  "$recursiveRef",
+] as const;
+/** Keywords that later drafts ignore. */
+export const EARLIER_KEYWORDS = ["additionalItems", "dependencies"] as const;
+
+/**
+ * The dialect named by `$schema`; `undefined` if it is not supported. A schema that names none is of draft-07, or of 2020-12
+ * where it has keywords that draft-07 would ignore, and none that 2020-12 would.
+ */
 export function dialectOf(schema: JsonSchema): Dialect | undefined {
-  if (typeof schema === "boolean" || schema["$schema"] === undefined) return "draft-07";
+  if (typeof schema === "boolean") return "draft-07";
   const id = schema["$schema"];
+  if (id === undefined) return isLater(schema) ? "2020-12" : "draft-07";
   if (typeof id !== "string") return undefined;
   return DIALECTS.get(id.replace(/^https?:\/\//, "").replace(/#$/, ""));
+}
+
+function isLater(schema: JsonSchema): boolean {
+  let isFound = false;
+  for (const { node } of schemaNodes(schema)) {
+    if (Array.isArray(node["items"]) || EARLIER_KEYWORDS.some((keyword) => keyword in node)) return false;
+    isFound ||= LATER_KEYWORDS.some((keyword) => keyword in node);
+  }
+  return isFound;
 }
 
 /** How the code of a schema is made. */

@@ -41,7 +41,7 @@ const inUse = new Map<string, WeakRef<Validator>>();
 const metaSchemas = new Map<Dialect, Ajv>();
 
 /**
- * Compiles a schema. `$schema` selects the dialect; default: draft-07. Short schemas in use share a validator, which
+ * Compiles a schema. `$schema` selects the dialect, else its keywords do. Short schemas in use share a validator, which
  * keeps no state of a value. Each schema has a compiler of its own: `$id`s of different schemas never collide, and it is
  * freed with its validator. Nothing is ever loaded: a `$ref` must point into the schema itself.
  *

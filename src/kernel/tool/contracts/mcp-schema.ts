@@ -1,4 +1,5 @@
 import { isObject, type JsonSchema, pointerSegment } from "../../base/json.ts";
+import { dialectOf, EARLIER_KEYWORDS, LATER_KEYWORDS } from "../../base/schema/schema-dialect.ts";
 import { isEmptySchema, objectSchema, type ObjectSchema, refusesAll } from "./object-schema.ts";
 
 /** A place of a tool's schemas that clients of the Model Context Protocol get in another form. */
@@ -33,19 +34,6 @@ const SCHEMA_MAPS = new Set([
 ]);
 /** Keywords that may be boolean in every dialect; clients look for `additionalProperties: false`. */
 const EITHER = new Set(["additionalProperties", "unevaluatedProperties", "additionalItems", "unevaluatedItems"]);
-/** Keywords that only draft-07 has in this form, and those that it does not know: its readers ignore these. */
-const EARLIER = ["additionalItems", "dependencies"];
-const LATER = [
-  "prefixItems",
-  "minContains",
-  "maxContains",
-  "dependentSchemas",
-  "dependentRequired",
-  "unevaluatedProperties",
-  "unevaluatedItems",
-  "$dynamicRef",
-  "$recursiveRef",
-];
 const REFERENCES = ["$ref", "$dynamicRef", "$recursiveRef"];
 
 /**
@@ -112,13 +100,13 @@ class SchemaWriter {
   /** The schema, of which the parts that change are copies. */
   write<Schema extends AnySchema>(schema: Schema): Schema {
     const { $schema } = schema;
-    this.#isLater = typeof $schema === "string" && /draft\/20(?:19|20)-/.test($schema);
+    this.#isLater = dialectOf(schema) !== "draft-07";
     const written = this.#writePart(schema, null) as Schema;
     // A reader that ignores a keyword allows more. Below a negation it allows less.
     if (this.#isLater && this.#hasLater && this.#hasNegation) {
       this.#obstruct(null, "draft-07 reads its not, oneOf or if in another way");
     }
-    if ($schema !== undefined || !this.#depends) return written;
+    if ($schema !== undefined || this.#isLater || !this.#depends) return written;
     this.note("/$schema", "it names draft-07, because clients assume draft 2020-12");
     return { $schema: DRAFT_07, ...written };
   }
@@ -167,9 +155,10 @@ class SchemaWriter {
   }
 
   #look(schema: AnySchema, place: Place | null): void {
-    const hasLater = LATER.some((keyword) => keyword in schema);
+    const hasLater = LATER_KEYWORDS.some((keyword) => keyword in schema);
     this.#hasLater ||= hasLater;
-    this.#depends ||= hasLater || Array.isArray(schema["items"]) || EARLIER.some((keyword) => keyword in schema);
+    this.#depends ||=
+      hasLater || Array.isArray(schema["items"]) || EARLIER_KEYWORDS.some((keyword) => keyword in schema);
     this.#hasNegation ||= "oneOf" in schema || "if" in schema || !isEmptySchema(schema["not"] ?? {});
     if (this.obstacle !== null) return;
     const problem = problemOf(schema) ?? (this.#isLater ? laterProblemOf(schema) : null);

@@ -80,7 +80,18 @@ describe("dialects", () => {
   test("2020-12 has prefixItems, which draft-07 ignores", () => {
     const schema = { prefixItems: [{ type: "string" }] };
     expect(check({ ...schema, $schema: "https://json-schema.org/draft/2020-12/schema" }, [1])).toHaveLength(1);
-    expect(check(schema, [1])).toEqual([]);
+    expect(check({ ...schema, $schema: "http://json-schema.org/draft-07/schema#" }, [1])).toEqual([]);
+  });
+
+  test.each([
+    [{ properties: { pair: { prefixItems: [{ type: "string" }] } } }, { pair: [1] }, 1],
+    [{ dependentRequired: { a: ["b"] } }, { a: 1 }, 1],
+    // Values are no keywords.
+    [{ default: { prefixItems: [] }, items: [{ type: "string" }] }, [1], 1],
+    [{ items: [{ type: "string" }], dependentRequired: { a: ["b"] } }, [1], 1],
+    [{ dependencies: { a: ["b"] }, dependentRequired: { a: ["c"] } }, { a: 1, b: 1 }, 0],
+  ])("a schema that names none is of the dialect that knows its keywords: %j", (schema, value, count) => {
+    expect(check(schema, value)).toHaveLength(count);
   });
 
   test("2019-09 has dependentRequired and 2020-12 has $dynamicRef", () => {
