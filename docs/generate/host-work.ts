@@ -205,7 +205,7 @@ export const HOST_WORK: readonly HostWork[] = [
     work: "Check the types of a program",
     causes: [...SURFACES],
     bound:
-      "one compiler at a time with 2 s of processor time and 5 s, 16 programs that wait, 8 of them of one tenant; the rest run unchecked",
+      "one compiler at a time with 2 s of processor time and 10 s, 16 programs that wait, 8 of them of one tenant; the rest run unchecked",
     place: "the operating system's sandbox",
     payer: "the tenant",
     test: "code-mode/type-check.system.test.ts",
