@@ -73,7 +73,7 @@ describe("the file", () => {
   test("has everything in it that was acknowledged before its process was killed", async () => {
     const path = await temporaryFile();
     const { child, lines, ended } = write(path, "k", 512 * MIB);
-    await expect.poll(() => lines.length, { timeout: 60_000 }).toBeGreaterThan(200);
+    await expect.poll(() => lines.length, { timeout: 60_000 }).toBeGreaterThan(20);
     child.kill("SIGKILL");
     await ended;
     const invoke = callOf(openKv(path));
