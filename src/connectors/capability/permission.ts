@@ -1,4 +1,4 @@
-import type { CapabilityRefusal } from "../../kernel/broker/capabilities/capability.ts";
+import { CapabilityRefusal } from "../../kernel/broker/capabilities/capability.ts";
 import { FetchFailure } from "../../kernel/broker/capabilities/fetch/failure.ts";
 import {
   matchesUrl,
@@ -50,10 +50,12 @@ export class ConnectorPermission implements RequestPermission {
     return new FetchFailure(`the request and its answer have more than ${BYTES_MAX} bytes`);
   }
 
-  denyAddress(): Error {
-    return new FetchFailure(
-      "the connector's server has an address that is not public; set private: true of the connector",
-    );
+  denyAddress(method: string, url: URL): CapabilityRefusal {
+    return new CapabilityRefusal("denied", "the connector's server has an address that is not public", {
+      asked: `${method} ${url.origin}`,
+      granted: "servers with public addresses",
+      remedy: "set private: true of the connector",
+    });
   }
 
   denyPieces(_method: string, _url: URL, header: string): CapabilityRefusal | Error {

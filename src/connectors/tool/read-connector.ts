@@ -1,7 +1,9 @@
+import type { ConnectorFinding } from "../../kernel/base/connector-report.ts";
 import { GloveboxError } from "../../kernel/base/errors.ts";
 import { parseForWriting } from "../../kernel/base/exact-json.ts";
 import { byteLength } from "../../kernel/base/json.ts";
 import { eachInTurns } from "../../kernel/base/turns.ts";
+import { isPrivateHost } from "../../kernel/broker/capabilities/fetch/connections.ts";
 import { builds } from "../../kernel/tool/build/builds.ts";
 import { type JobWords, problemOf } from "../../kernel/tool/build/problem.ts";
 import type { ResolvedConnector } from "./options.ts";
@@ -48,7 +50,16 @@ export async function readConnector(connector: ResolvedConnector, text: string):
   await eachInTurns(lines === "" ? [] : lines.split("\n"), (line) => read.push(parseForWriting(line) as PreparedLine));
   const reading = outcome.value as ConnectorReading;
   const names = read.map(({ tool }) => tool.name);
-  return { ...reading, findings: [...reading.findings, ...undoFindings(connector, names)], tools: read };
+  const findings = [...reading.findings, ...serverFindings(connector, reading), ...undoFindings(connector, names)];
+  return { ...reading, findings, tools: read };
+}
+
+/** A document may name a server of this machine or its network, which only the options may allow. */
+function serverFindings({ isPrivate }: ResolvedConnector, { server }: ConnectorReading): readonly ConnectorFinding[] {
+  if (server === null || isPrivate || !isPrivateHost(new URL(server))) return [];
+  const reason =
+    "its calls will be refused: its server has an address that is not public; set private: true of the connector";
+  return [{ tool: null, reason }];
 }
 
 function refused(name: string, problem: string): GloveboxError {

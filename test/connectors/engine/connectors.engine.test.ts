@@ -204,3 +204,21 @@ test("with a pin, a document that names another server is not taken in, and call
   expect((await engine.execute({ name: "crm.get_item", arguments: { id: "1" } })).output).toEqual({ url: "/items/1" });
   expect(other.seen).toEqual([]);
 });
+
+test("a server of this machine that only the document names is refused, and its check says so before any call", async () => {
+  await using api = await serveApi();
+  const document = await api.write({ ...ITEMS, servers: [{ url: api.origin }] });
+  const connectors = { crm: { openapi: { document } } };
+  const [report] = await checkConnectors({ connectors });
+  const reason = expect.stringContaining("an address that is not public; set private: true") as string;
+  expect(report?.findings).toEqual([{ tool: null, reason }]);
+  const policy = { rules: [{ allow: { connector: ["crm"] } }] };
+  await using engine = await createEngine({ workers: 1, executor: "threads", connectors, policy });
+  const { error } = await engine.execute({ name: "crm.get_item", arguments: { id: "1" } });
+  expect(error).toMatchObject({
+    code: "capability_denied",
+    retryable: false,
+    message: expect.stringContaining("set private: true of the connector"),
+  });
+  expect(api.seen).toEqual([]);
+});
