@@ -82,7 +82,9 @@ function linesOf(report: ConnectorReport): readonly string[] {
     `  pin: ${digest}`,
     ...authLines(report),
     ...tools.map((tool) => `  ${visible(tool.name)}  ${visible(tool.description.split("\n", 1)[0] ?? "")}`),
-    ...findings.map(({ tool, reason }) => `  left out: ${tool === null ? "" : `${visible(tool)}: `}${visible(reason)}`),
+    ...findings.map(
+      ({ tool, reason }) => `  ${tool === null ? "note" : `left out: ${visible(tool)}`}: ${visible(reason)}`,
+    ),
   ];
 }
 
