@@ -30,13 +30,18 @@ interface Served extends AsyncDisposable {
   readonly effects: number[];
 }
 
-async function serve({ url, name }: TestFleet, lostMs = 10_000, queue: EngineOptions["queue"] = {}): Promise<Served> {
+async function serve(
+  { url, name }: TestFleet,
+  lostMs = 10_000,
+  queue: EngineOptions["queue"] = {},
+  queueMs = 100_000,
+): Promise<Served> {
   const effects: number[] = [];
   const add = ({ step }: { readonly step: number }) => effects.push(step);
   const engine = await createFleetEngine({
     executor: { kind: "queue", url, fleet: name, lostMs },
     queue,
-    limits: { wallMs: 100_000, queueMs: 100_000 },
+    limits: { wallMs: 100_000, queueMs },
     capabilities: [defineCapability({ name: "ledger", methods: { add: { handler: add } } })],
     policy: { rules: [{ tools: ["*"], allow: { ledger: true } }] },
     tools: [
@@ -155,6 +160,22 @@ describe("a Redis that is lost", { timeout: 240_000 }, () => {
     } finally {
       fleet.redis.signal("SIGCONT");
     }
+    await expect.poll(() => engine.stats().executor.ready, POLL).toBe(true);
+    expect(await add(engine)).toMatchObject({ output: 3 });
+  });
+
+  test("is full, and both a call that runs and one that comes end by it and say so", async () => {
+    await using fleet = await startFleet(1, MACHINE);
+    await using watch = watchFleet(fleet);
+    await using served = await serve(fleet, LOST_MS, {}, 2_000);
+    const { engine } = served;
+    const under = walk(engine, 2, 10 * TIMINGS.silentMs);
+    await expect.poll(() => served.effects.length, POLL).toBe(1);
+    await watch.connection.client.config("SET", "maxmemory", "1");
+    const message = expect.stringContaining("its maxmemory is reached (OOM)");
+    expect(await add(engine)).toMatchObject({ error: { message, retryable: true } });
+    expect(await under).toMatchObject({ error: { code: "executor_lost", message } });
+    await watch.connection.client.config("SET", "maxmemory", "0");
     await expect.poll(() => engine.stats().executor.ready, POLL).toBe(true);
     expect(await add(engine)).toMatchObject({ output: 3 });
   });

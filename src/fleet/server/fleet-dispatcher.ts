@@ -2,6 +2,8 @@ import type { MachineMessage, ServerMessage } from "../wire/messages.ts";
 import type { Failure } from "../../kernel/base/protocol/messages.ts";
 import { LingeringWork } from "../../kernel/executor/dispatch/lingering-work.ts";
 import type { EmitExecutorEvent } from "../../kernel/executor/executor.ts";
+import type { RedisProblem } from "../../kernel/store/outage.ts";
+import { isPassing, wordsOfProblem } from "../redis/reply.ts";
 import type { FleetCall } from "./fleet-call.ts";
 import type { FleetJob } from "./fleet-job.ts";
 
@@ -92,8 +94,14 @@ export class FleetDispatcher {
     this.#lingering.endAll();
   }
 
-  endOverdue(nowMs: number): void {
-    for (const call of this.#calls.values()) if (call.deadlineMs <= nowMs) this.#endUnheard(call, call.overdue);
+  /** `problem`: that of Redis, which may be why nothing was heard. */
+  endOverdue(nowMs: number, problem: RedisProblem | null = null): void {
+    const why = problem === null ? "" : `; the fleet's Redis ${wordsOfProblem(problem)}`;
+    for (const call of this.#calls.values()) {
+      if (call.deadlineMs > nowMs) continue;
+      const { code, message } = call.overdue;
+      this.#endUnheard(call, { code, message: message + why });
+    }
     this.#lingering.endOverdue(nowMs);
   }
 
@@ -172,13 +180,21 @@ export class FleetDispatcher {
     for (const job of this.#jobs.values()) if (job.machine === machine) this.#markFound(job);
   }
 
-  /** A job is missing in Redis without a result: its calls are sent again. */
-  sendAgain(job: FleetJob): void {
+  /**
+   * A job is missing in Redis without a result: its calls are sent again, except where Redis refuses them until
+   * somebody mends it, for example because it is full.
+   */
+  sendAgain(job: FleetJob, problem: RedisProblem | null = null): void {
     this.#jobs.delete(job.id);
+    const refusal = problem === null || isPassing(problem.code) ? null : problem;
     for (const call of this.#openCalls(job)) {
       call.carrier = null;
-      if (call.lose(performance.now()) >= LOSSES_MAX) {
-        const message = `the call was sent ${LOSSES_MAX} times, and was lost each time`;
+      const isLast = call.lose(performance.now()) >= LOSSES_MAX;
+      if (isLast || refusal !== null) {
+        const message =
+          refusal === null
+            ? `the call was sent ${LOSSES_MAX} times, and was lost each time`
+            : `the call was lost in the fleet's Redis: it ${wordsOfProblem(refusal)}`;
         this.end(call.callNumber, { code: "executor_lost", message });
       } else {
         this.#host.release([call]);

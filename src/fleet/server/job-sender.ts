@@ -8,7 +8,7 @@ import type { Failure } from "../../kernel/base/protocol/messages.ts";
 import { seedOf } from "../../kernel/base/protocol/prelude.ts";
 import type { RedisConnection } from "../redis/connection.ts";
 import { redisProblemOf } from "../redis/problem.ts";
-import { wordsOfProblem } from "../redis/reply.ts";
+import { isPassing, replyOf, wordsOfProblem } from "../redis/reply.ts";
 import { BoundedCache } from "../../kernel/base/bounded-cache.ts";
 import { TurnTimeEstimate } from "../../kernel/executor/dispatch/turn-time-estimate.ts";
 import type { FleetCall } from "./fleet-call.ts";
@@ -110,8 +110,11 @@ export class JobSender {
       await this.#round(calls);
     } catch (error) {
       const why = wordsOfProblem(redisProblemOf(error));
+      const reply = replyOf(error);
+      const isRefused = reply !== undefined && !isPassing(reply);
       for (const call of calls) {
-        if (call.carrier !== null) continue;
+        // Without a refusal, its job may have been added: it is looked for.
+        if (call.carrier !== null && !(isRefused && !call.carrier.isHeard)) continue;
         this.#options.onFail(call, {
           code: "executor_lost",
           message: `the fleet's Redis did not take the call: it ${why}`,
@@ -200,10 +203,14 @@ export class JobSender {
         try {
           brought.set(key, await this.#options.scripts.upload(script));
         } catch (error) {
+          const why = error instanceof TextFailure ? `: ${error.message}` : "";
           const failure =
             error instanceof TextFailure && error.kind === "too_large"
               ? ({ code: "load_error", message: error.message } as const)
-              : ({ code: "executor_lost", message: "the tool's code could not be uploaded to the fleet" } as const);
+              : ({
+                  code: "executor_lost",
+                  message: `the tool's code could not be uploaded to the fleet${why}`,
+                } as const);
           for (const { call } of placed) if (call.job.script.key === key) this.#options.onFail(call, failure);
         }
       }),

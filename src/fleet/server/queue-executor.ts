@@ -158,7 +158,7 @@ export class QueueExecutor implements Executor {
       this.#fleet,
       (job) => this.#queue.toKey(job),
       () => this.#inbox.readMs,
-      (job) => this.#dispatcher.sendAgain(job),
+      (job) => this.#dispatcher.sendAgain(job, this.#fleet.problem),
     );
     this.#directory = new MachineDirectory(this.#fleet.members, protocol, {
       onJoin: (machine) => {
@@ -301,7 +301,7 @@ export class QueueExecutor implements Executor {
     const nowMs = performance.now();
     const lost = this.#lost;
     if (lost !== null) this.#dispatcher.endAll(lost);
-    this.#dispatcher.endOverdue(nowMs);
+    this.#dispatcher.endOverdue(nowMs, this.#fleet.problem);
     this.#missing.look(this.#dispatcher.jobs, nowMs);
     return !this.#dispatcher.isIdle;
   }

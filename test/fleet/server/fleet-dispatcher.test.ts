@@ -5,6 +5,7 @@ import { FleetDispatcher, type FleetDispatcherHost } from "../../../src/fleet/se
 import { FleetJob } from "../../../src/fleet/server/fleet-job.ts";
 import { inspectionJob } from "../../../src/fleet/server/inspection-job.ts";
 import type { ServerMessage } from "../../../src/fleet/wire/messages.ts";
+import { problemOf } from "../../../src/fleet/redis/problem.ts";
 import { NO_CHECKS, type ToolScript } from "../../../src/kernel/base/protocol/script.ts";
 
 const MACHINE = "machine-0000000000000001";
@@ -99,6 +100,15 @@ test("a call that another machine has begun, or that ends, is cancelled where it
   expect(sent[0]).toEqual({ kind: "cancel", callNumber: 1, job: "job", start: 1 });
   dispatcher.end(1, { code: "cancelled", message: "" });
   expect(sent.at(-1)).toEqual({ kind: "cancel", callNumber: 1, job: "job", start: 2 });
+});
+
+test("a call whose job a full Redis has lost is not sent again, and says why", () => {
+  const { dispatcher, carrier, ends, sent } = lostCall();
+  dispatcher.sendAgain(carrier, problemOf("LOADING"));
+  expect(ends).toEqual([]);
+  dispatcher.sendAgain(carrier, problemOf("OOM"));
+  expect(ends).toEqual(["executor_lost"]);
+  expect(sent).toEqual([]);
 });
 
 /** A call whose lines are listened to, on its machine. */
