@@ -117,6 +117,11 @@ export class RedisConnection implements AsyncDisposable {
     return this.#loss ?? this.#refusals.problem ?? (this.lostForMs > UNEXPLAINED_MS ? problemOf("UNREACHABLE") : null);
   }
 
+  /** Tells that Redis has written a key, so that what refused all writes is over. */
+  noteWritten(): void {
+    this.#refusals.noteWritten();
+  }
+
   /** Hears a channel, again after each loss. `onHeard`: called each time that it is. An ACL's refusal is noted like others. */
   subscribe(channel: string, listener: (message: string) => void, onHeard: () => void = ignore): void {
     const { client } = this;

@@ -5,8 +5,9 @@ import { answerOf } from "./reply.ts";
 import type { RedisListener, RedisUse } from "../../kernel/store/outage.ts";
 import { EFFECTS, RedisReport } from "./report.ts";
 
-/** Interval of the writes, shorter than the time for which a refusal counts. */
+/** Interval of the writes, shorter than the time for which a refusal counts; and while Redis has a problem. */
 const PROBE_MS = 5_000;
+const PROBE_AGAIN_MS = 1_000;
 const LOOK_MS = 20;
 
 /** A key that a probe writes, for a use that has its keys beside it. */
@@ -25,6 +26,7 @@ export class RedisProbe implements AsyncDisposable {
   readonly #report: RedisReport;
   readonly #timer: NodeJS.Timeout;
   #hasWritten = false;
+  #writtenMs = -Infinity;
 
   constructor(url: string, keys: readonly ProbedKey[], listener: RedisListener) {
     this.#keys = keys;
@@ -33,7 +35,9 @@ export class RedisProbe implements AsyncDisposable {
     const effect = uses.map((use) => EFFECTS[use]).join("; ");
     this.#report = new RedisReport({ uses, effect, problem: () => this.problem, ...listener });
     this.#connection.onReady(() => void this.#write());
-    this.#timer = setInterval(() => void this.#write(), PROBE_MS).unref();
+    this.#timer = setInterval(() => {
+      if (this.problem !== null || performance.now() - this.#writtenMs >= PROBE_MS) void this.#write();
+    }, PROBE_AGAIN_MS).unref();
   }
 
   get problem(): RedisProblem | null {
@@ -54,10 +58,12 @@ export class RedisProbe implements AsyncDisposable {
   }
 
   async #write(): Promise<void> {
+    this.#writtenMs = performance.now();
     const writes = this.#keys.map(({ key }) =>
       answerOf(this.#connection, (client) => client.set(key, "1", "PX", 2 * PROBE_MS)),
     );
-    await Promise.all(writes);
+    const replies = await Promise.all(writes);
+    if (replies.every((reply) => reply === "OK")) this.#connection.noteWritten();
     this.#hasWritten = true;
   }
 }

@@ -214,6 +214,9 @@ const REFUSED_MS = 8_000;
 /** Kinds of refused commands that say something about Redis, and not about the command alone. */
 const OF_STATE: ReadonlySet<RedisProblemKind> = new Set(["permission", "full", "replica", "disk", "cluster", "login"]);
 
+/** Kinds of `OF_STATE` in which no key can be written: one that is written ends them. */
+const OF_WRITES: ReadonlySet<RedisProblemKind> = new Set(["full", "replica", "disk", "cluster"]);
+
 /** The last refusal of a command on connections that belong together. */
 export class RedisRefusals {
   #last: RedisProblem | null = null;
@@ -225,6 +228,11 @@ export class RedisRefusals {
     if (!OF_STATE.has(problem.kind)) return;
     this.#last = problem;
     this.#lastMs = performance.now();
+  }
+
+  /** A key was written. An ACL may still refuse other commands. */
+  noteWritten(): void {
+    if (this.#last !== null && OF_WRITES.has(this.#last.kind)) this.#last = null;
   }
 
   /** `null` where nothing has been refused lately. */

@@ -55,7 +55,7 @@ export class Heartbeat {
     const key = keys.of(this.#kind, this.#id);
     const list = keys.of(`${this.#kind}s`);
     const nowMs = Date.now();
-    await answerOf(connection, (client) =>
+    const replies = await answerOf(connection, (client) =>
       client
         .pipeline()
         .set(key, seal.close(this.#info(), key), "PX", Math.ceil(timings.seenMs))
@@ -65,6 +65,7 @@ export class Heartbeat {
         .pexpire(list, LEFT_MS)
         .exec(),
     );
+    if (replies?.[0]?.[1] === "OK") connection.noteWritten();
   }
 
   async close(): Promise<void> {

@@ -106,4 +106,14 @@ describe("refusals of commands", () => {
     refusals.note(reply("OOM command not allowed when used memory > 'maxmemory'."));
     expect(refusals.problem).toMatchObject({ kind: "full" });
   });
+
+  test("of all writes are over with the first key that is written, and those of an ACL are not", () => {
+    const refusals = new RedisRefusals();
+    refusals.note(reply("OOM command not allowed when used memory > 'maxmemory'."));
+    refusals.noteWritten();
+    expect(refusals.problem).toBeNull();
+    refusals.note(reply("NOPERM this user has no permissions to run the 'eval' command"));
+    refusals.noteWritten();
+    expect(refusals.problem).toMatchObject({ kind: "permission" });
+  });
 });
