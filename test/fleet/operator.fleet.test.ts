@@ -132,7 +132,9 @@ test("a server without a machine says how to start one, and then which it has in
   await expect.poll(reason, { timeout: 60_000 }).toBe("there is no worker machine: start one with glovebox worker");
   {
     await using _other = await machineIn(redis, "the secret of another fleet", [], { fleet: fleet.name });
-    const words = "1 worker machines cannot be read: they were given another secret than this server, or none";
+    const words =
+      "1 worker machines cannot be read: they were given another secret than this server, or none; " +
+      "give all of them the same GLOVEBOX_FLEET_SECRET (executor.secret)";
     await expect.poll(fleet.readiness, { timeout: 60_000 }).toEqual(waiting(words));
     expect(fleet.engine.stats().executor.fleet).toMatchObject({ unreadable: 1, seen: [] });
   }

@@ -214,10 +214,14 @@ test("members with different secrets do not talk, and each says so in one line",
     );
   await expect
     .poll(() => why(siege.lines), { timeout: 60_000 })
-    .toEqual(["1 worker machines cannot be read: they were given another secret than this server, or none"]);
-  await expect
-    .poll(() => why(theirs), { timeout: 60_000 })
-    .toEqual(["1 servers cannot be read: they were given another secret than this machine, or none"]);
+    .toEqual([
+      "1 worker machines cannot be read: they were given another secret than this server, or none; " +
+        "give all of them the same GLOVEBOX_FLEET_SECRET (executor.secret)",
+    ]);
+  const words =
+    "1 servers cannot be read: they were given another secret than this machine, or none; " +
+    "give all of them the same GLOVEBOX_FLEET_SECRET (executor.secret)";
+  expect([why(theirs), machine.stats().problem]).toEqual([[words], words]);
   const sums = await Promise.all(Array.from({ length: 50 }, (_, at) => siege.add(at, 1)));
   expect(sums).toEqual(Array.from({ length: 50 }, (_, at) => at + 1));
   expect(await machine.registry.metrics()).toMatch(/^glovebox_machine_jobs_total 0$/m);

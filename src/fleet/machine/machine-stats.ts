@@ -7,12 +7,15 @@ import type { MachineInfo } from "../wire/messages.ts";
 /** The state of a worker machine. */
 export interface MachineStats {
   readonly id: string;
-  /** Whether calls can run here now. */
+  /** Whether calls can run here now, of servers that it can read. */
   readonly isReady: boolean;
   readonly isDraining: boolean;
   /** Whether Redis is reached, and refuses no commands. */
   readonly isRedisUp: boolean;
-  /** The reason why calls wait, for an operator, without addresses or secrets; `null` where they can run. */
+  /**
+   * The reason why calls wait, or why no server can send any, for an operator, without addresses or secrets; `null`
+   * where they can run.
+   */
   readonly problem: string | null;
   readonly slots: number;
   readonly busySlots: number;

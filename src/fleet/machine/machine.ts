@@ -121,7 +121,9 @@ class FleetMachine implements Machine {
       onMessage: (from, message) => this.#jobs.onMessage(from, message),
       onDamage: (why) => damage.report(why),
     });
-    this.#foreign = new ForeignServers(fleet.members, (why) => damage.report(why));
+    this.#foreign = new ForeignServers(fleet.members, (why) =>
+      options.logger?.warn({ why }, "this machine takes no jobs of servers that it cannot read"),
+    );
     this.#heartbeat = new Heartbeat(fleet.members, "machine", id, () =>
       machineInfo(this.stats(), protocols, ++this.#beats),
     );
@@ -202,7 +204,7 @@ class FleetMachine implements Machine {
       isReady: executor.ready && isRedisUp && !this.#isDraining,
       isDraining: this.#isDraining,
       isRedisUp,
-      problem: problemOf(this.#fleet.weakest, executor),
+      problem: problemOf(this.#fleet.weakest, executor) ?? this.#foreign.problem,
       slots: this.#slots.size,
       busySlots: this.#slots.busy,
       calls: this.#jobs.calls,
@@ -237,7 +239,7 @@ class FleetMachine implements Machine {
     for (const puller of this.#pullers) puller.start();
     await this.#heartbeat.start();
     this.#fleet.requirePermission();
-    this.#foreign.start();
+    await this.#foreign.start();
   }
 
   async #close(): Promise<void> {

@@ -1,6 +1,6 @@
 import { BoundedCache } from "../../kernel/base/bounded-cache.ts";
 import type { FleetTimings } from "../wire/fleet-timings.ts";
-import { type MemberOptions, readServers, countForeignServers, describeForeign } from "../wire/members.ts";
+import { type MemberOptions, readServers, countServers, describeForeign, type ServerCounts } from "../wire/members.ts";
 
 const SERVERS_MAX = 10_000;
 
@@ -84,26 +84,33 @@ export class ForeignServers {
   readonly #options: MemberOptions;
   readonly #report: (why: string) => void;
   #timer: NodeJS.Timeout | undefined;
-  #count = 0;
+  #counts: ServerCounts = { own: 0, foreign: 0 };
 
   constructor(options: MemberOptions, emit: (why: string) => void) {
     this.#options = options;
     this.#report = emit;
   }
 
-  start(): void {
+  /** Resolves after the first look. */
+  start(): Promise<void> {
     this.#timer ??= setInterval(() => void this.#look(), this.#options.timings.foreignMs);
-    void this.#look();
+    return this.#look();
   }
 
   close(): void {
     clearInterval(this.#timer);
   }
 
+  /** Why no job can come: none of the servers can be read. `null` where one can, or there is none. */
+  get problem(): string | null {
+    const { own, foreign } = this.#counts;
+    return foreign > 0 && own === 0 ? describeForeign(foreign, "server") : null;
+  }
+
   async #look(): Promise<void> {
-    const count = await countForeignServers(this.#options);
-    if (count === null) return;
-    if (count > 0 && this.#count === 0) this.#report(describeForeign(count, "server"));
-    this.#count = count;
+    const counts = await countServers(this.#options);
+    if (counts === null) return;
+    if (counts.foreign > 0 && this.#counts.foreign === 0) this.#report(describeForeign(counts.foreign, "server"));
+    this.#counts = counts;
   }
 }

@@ -87,7 +87,9 @@ export function problemOf(redis: RedisConnection, directory: MachineDirectory): 
   if (directory.serving.length > 0) return null;
   if (directory.misfit !== null) return directory.misfit;
   const states = [...directory.all.values()].map((machine) => directory.stateOf(machine));
-  if (states.length === 0) return directory.foreign > 0 ? describeForeign(directory.foreign, "machine") : NO_MACHINE;
+  const foreign = directory.foreign > 0 ? describeForeign(directory.foreign, "machine") : null;
+  if (states.length === 0) return foreign ?? NO_MACHINE;
   const counts = Map.groupBy(states, (state) => state);
-  return `no worker machine takes calls: ${[...counts].map(([state, { length }]) => `${length} ${WORDS[state]}`).join(", ")}`;
+  const readable = [...counts].map(([state, { length }]) => `${length} ${WORDS[state]}`).join(", ");
+  return `no worker machine takes calls: ${readable}${foreign === null ? "" : `, and ${foreign}`}`;
 }

@@ -110,21 +110,31 @@ export async function readServers(options: MemberAccess, ids: readonly string[])
   });
 }
 
-/** Number of servers with an unreadable heartbeat; `null` where Redis does not reply. */
-export async function countForeignServers(options: MemberAccess): Promise<number | null> {
+/** Numbers of servers with a readable heartbeat, and with an unreadable one. */
+export interface ServerCounts {
+  readonly own: number;
+  readonly foreign: number;
+}
+
+/** `null` where Redis does not reply. */
+export async function countServers(options: MemberAccess): Promise<ServerCounts | null> {
   return answerOrNull(options, async () => {
-    let foreign = 0;
+    let [own, foreign] = [0, 0];
     await readHeartbeats(options, "server", await memberIds(options, "server"), (_id, text) => {
       if (text === null) foreign++;
+      else own++;
     });
-    return foreign;
+    return { own, foreign };
   });
 }
 
 /** Describes unreadable heartbeats, for an operator. */
 export function describeForeign(count: number, kind: MemberKind): string {
   const [they, we] = kind === "server" ? ["servers", "machine"] : ["worker machines", "server"];
-  return `${count} ${they} cannot be read: they were given another secret than this ${we}, or none`;
+  return (
+    `${count} ${they} cannot be read: they were given another secret than this ${we}, or none; ` +
+    "give all of them the same GLOVEBOX_FLEET_SECRET (executor.secret)"
+  );
 }
 
 /** Ids of the members with the most recent heartbeats. */

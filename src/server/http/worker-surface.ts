@@ -98,10 +98,12 @@ function statusOf(stats: MachineStats | null): Status {
   if (stats.isDraining) return "draining";
   if (!stats.isRedisUp) return "waiting for Redis";
   if (!stats.executor.ready) return "waiting for an executor";
-  return stats.isReady ? "ready" : "starting";
+  if (!stats.isReady) return "starting";
+  return stats.problem === null ? "ready" : "waiting for a server";
 }
 
-type Status = "ready" | "starting" | "draining" | "waiting for Redis" | "waiting for an executor";
+type Status =
+  "ready" | "starting" | "draining" | "waiting for Redis" | "waiting for an executor" | "waiting for a server";
 
 /** Reason why the machine is not ready, without addresses: anybody may read it. */
 function reasonOf(status: Status, stats: MachineStats | null): string | null {
@@ -114,6 +116,7 @@ function reasonOf(status: Status, stats: MachineStats | null): string | null {
       return `it is about to stop and takes no more jobs; calls that it still has: ${stats?.calls ?? 0}`;
     case "waiting for Redis":
     case "waiting for an executor":
+    case "waiting for a server":
       return stats?.problem ?? null;
   }
 }

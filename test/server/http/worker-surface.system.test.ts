@@ -74,6 +74,7 @@ describe("the door of a worker machine", () => {
     ["starting", { ...READY, isReady: false }],
     ["waiting for Redis", { ...READY, isRedisUp: false }],
     ["waiting for an executor", { ...READY, executor: { ...READY.executor, ready: false } }],
+    ["waiting for a server", { ...READY, problem: "1 servers cannot be read" }],
     ["draining", { ...READY, isDraining: true }],
   ])("says that the machine is not ready while it is %s", async (status, now) => {
     stats = now;
