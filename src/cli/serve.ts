@@ -1,5 +1,6 @@
 import path from "node:path";
 import { isatty } from "node:tty";
+import type { Logger } from "pino";
 import { Command } from "commander";
 import type { Configuration } from "../server/config/configuration.ts";
 import { keptByDefault, SERVICE_DEFAULTS } from "../server/config/effective.ts";
@@ -30,6 +31,8 @@ interface Options {
 }
 
 const STDOUT = 1;
+const STARTING =
+  "it reads its tools, or waits for Redis or a worker machine of its fleet: its log says what is missing";
 const FLAGS = [
   { flags: "--tools <dir>", setting: "tools", otherwise: "the configuration's, else the samples" },
   { flags: "--host <address>", setting: "host", otherwise: SERVICE_DEFAULTS.host },
@@ -77,12 +80,7 @@ async function serve(options: Options, command: Command): Promise<void> {
   const logger = await openLog(values.logLevel);
   claimGroups();
   watchPressure();
-  const engine = await openEngine({}, values, {
-    calls: keptByDefault(values).calls ?? {},
-    idempotency: storeOf(values),
-    logger,
-  });
-  await requireRedis(engine);
+  const engine = await startEngine(values, logger, fd);
   const server = await listen(
     engine,
     values,
@@ -112,6 +110,37 @@ async function serve(options: Options, command: Command): Promise<void> {
     for (const line of firstRun(engine, server.url, isClosed)) print(line);
   }
   void manager.ready(`listening on ${server.url}`);
+}
+
+/** Starts the engine. Probes are answered meanwhile where it may wait for worker machines. */
+async function startEngine(values: Config, logger: Logger, fd: number | undefined): Promise<Engine> {
+  const { port, reusePort, executor } = { ...SERVICE_DEFAULTS, ...values };
+  // A socket that was handed over keeps clients waiting; a shared port has another process that serves them.
+  const isOfFleet = typeof executor === "object" && executor.kind === "queue";
+  const isProbed = isOfFleet && fd === undefined && port !== 0 && reusePort !== true;
+  await using _probes = isProbed ? await openProbes(values) : null;
+  const engine = await openEngine({}, values, {
+    calls: keptByDefault(values).calls ?? {},
+    idempotency: storeOf(values),
+    logger,
+  });
+  await requireRedis(engine);
+  return engine;
+}
+
+async function openProbes(values: Config): Promise<AsyncDisposable> {
+  const { openStartSurface } = await import("../server/http/worker-surface.ts");
+  const { host, port } = { ...SERVICE_DEFAULTS, ...values };
+  try {
+    return await openStartSurface(STARTING, host, port);
+  } catch (error) {
+    throw cannotListen(error, `${host}, port ${port}`);
+  }
+}
+
+function cannotListen(error: unknown, where: string): CliError {
+  const { code = "unknown error" } = error as NodeJS.ErrnoException;
+  return new CliError(EXIT.USAGE, `cannot listen on ${where}: ${code}`);
 }
 
 /** Keeps calls with idempotency keys on disk by default, so that clients can retry across restarts. */
@@ -157,9 +186,7 @@ async function listen(
   } catch (error) {
     await engine.close({ drainMs: 0 });
     if (error instanceof StoreError || error instanceof TypeError) throw new CliError(EXIT.USAGE, error.message);
-    const { code = "unknown error" } = error as NodeJS.ErrnoException;
-    const where = fd === undefined ? `${host}, port ${port}` : `the socket that was handed over`;
-    throw new CliError(EXIT.USAGE, `cannot listen on ${where}: ${code}`);
+    throw cannotListen(error, fd === undefined ? `${host}, port ${port}` : `the socket that was handed over`);
   }
 }
 

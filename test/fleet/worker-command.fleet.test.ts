@@ -16,7 +16,7 @@ import { noticeOf } from "../server/served.ts";
 import { createEngine } from "../../src/glovebox/index.ts";
 import { fleetMetrics } from "../server/deploy/fleet-files.ts";
 import { MAIN } from "../server/served.ts";
-import { connectTo, startRedis } from "../redis-server.ts";
+import { connectTo, freePort, startRedis } from "../redis-server.ts";
 
 const STAND_IN = fileURLToPath(new URL("programs/stands-in.ts", import.meta.url));
 const SECRET = "hush-hush-hush-hush";
@@ -258,6 +258,28 @@ describe("glovebox worker", () => {
     expect(typesIn(metrics, "glovebox_fleet_")).toEqual(saidOf("glovebox_fleet_"));
     expect(metrics).toMatch(/^glovebox_fleet_machines 1$/m);
     expect(metrics).toMatch(/^glovebox_fleet_wait_seconds_count 1$/m);
+  });
+
+  test.skipIf(!IS_BUILT)("is waited for by a server that answers its probes on its port meanwhile", async () => {
+    await using redis = await startRedis();
+    writeFileSync(
+      join(folder, "glovebox.config.yaml"),
+      `executor: { kind: queue, url: "${redis.url}" }\ntools: []\nmachine: { port: 0 }\n`,
+    );
+    const port = await freePort();
+    const server = run([...MAIN, "serve", "--port", `${port}`]);
+    const probe = async (path: string): Promise<readonly unknown[]> => {
+      const response = await fetch(`http://127.0.0.1:${port}${path}`).catch(() => null);
+      return response === null ? [] : [response.status, await response.json()];
+    };
+    const starting = { status: "starting", reason: expect.stringContaining("waits for") };
+    await expect.poll(() => probe("/readyz"), soon).toEqual([503, starting]);
+    expect(await probe("/healthz")).toEqual([200, { status: "alive" }]);
+    await run([...MAIN, "worker", "--workers", "1"]).line();
+    expect(await server.line()).toBe(`glovebox listening on http://127.0.0.1:${port}`);
+    await expect.poll(() => probe("/readyz"), soon).toMatchObject([200, { status: "ready" }]);
+    server.child.kill("SIGTERM");
+    expect(await server.exit).toBe(0);
   });
 });
 

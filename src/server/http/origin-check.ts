@@ -145,3 +145,8 @@ function readOrigin(text: unknown): string {
   if (url !== null && url.origin === text && url.origin !== "null") return url.origin;
   throw new TypeError('origins are written as browsers do, such as "https://app.example.com", and one by one');
 }
+
+/** The system may resolve `localhost` to another address. */
+export function oneAddress(host: string): string {
+  return host === "localhost" ? "127.0.0.1" : host;
+}

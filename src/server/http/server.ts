@@ -19,7 +19,7 @@ import { DRAIN_DEFAULT_MS, LAST_ANSWERS_MS } from "./drain.ts";
 import { CONNECTION_LIMITS, type ConnectionLimits } from "./connections.ts";
 import { addResourceMetadata } from "./health.ts";
 import { addRoutes } from "./routes.ts";
-import { isLoopback, type SiteOptions, OriginCheck } from "./origin-check.ts";
+import { isLoopback, oneAddress, type SiteOptions, OriginCheck } from "./origin-check.ts";
 import { ResourceMetadata } from "./resource-metadata.ts";
 import { addShortWay } from "./short-way.ts";
 import { Traffic } from "./traffic.ts";
@@ -212,11 +212,6 @@ function requireLoopback(host: string, isClosed: boolean, { admin, allowAnybody 
   throw new TypeError(
     `without keys the server listens on loopback addresses only, and ${host} is not one: configure keys (glovebox keys new)`,
   );
-}
-
-/** The system may resolve `localhost` to another address. */
-function oneAddress(host: string): string {
-  return host === "localhost" ? HOST_DEFAULT : host;
 }
 
 /** URL and port of a listening server. A Unix socket has no port. */

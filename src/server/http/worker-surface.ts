@@ -1,11 +1,12 @@
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
-import type { FastifyError, FastifyInstance } from "fastify";
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Machine } from "../../fleet/machine/machine.ts";
 import type { MachineStats } from "../../fleet/machine/machine-stats.ts";
 import { sendError, sendJson, sendNotFound } from "./answers.ts";
 import { answerClientError } from "./client-error.ts";
 import { limitConnections } from "./connections.ts";
+import { oneAddress } from "./origin-check.ts";
 import { refuseOthers } from "./surface.ts";
 import { requireSoundHead } from "./head-check.ts";
 import { describeGroups, sendMetrics, withProcessMetrics } from "./health.ts";
@@ -33,9 +34,25 @@ export interface WorkerSurface extends AsyncDisposable {
  * Serves the probes and metrics of a worker machine. No key is required: it exposes nothing else, and no inputs or
  * outputs of tools. Rejects if it cannot listen.
  */
-export async function openWorkerSurface(watched: WatchedMachine, host: string, port: number): Promise<WorkerSurface> {
+export function openWorkerSurface(watched: WatchedMachine, host: string, port: number): Promise<WorkerSurface> {
+  return openSurface((app) => addProbes(app, watched), host, port);
+}
+
+/**
+ * Serves the probes of a server whose start may take long, at the address of the server: it is alive, and everything
+ * else is answered with 503 and the reason. Rejects if it cannot listen.
+ */
+export function openStartSurface(reason: string, host: string, port: number): Promise<WorkerSurface> {
+  const answer = async ({ url }: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> =>
+    url === "/healthz"
+      ? sendJson(reply, 200, { status: "alive" })
+      : sendJson(reply.header("retry-after", "1"), 503, { status: "starting", reason });
+  return openSurface((app) => void app.addHook("onRequest", answer), oneAddress(host), port);
+}
+
+async function openSurface(addTo: (app: FastifyInstance) => void, host: string, port: number): Promise<WorkerSurface> {
   const app = await createWorkerApp();
-  addProbes(app, watched);
+  addTo(app);
   await app.ready();
   try {
     const listening = once(app.server, "listening");
