@@ -2,6 +2,8 @@ import { Command } from "commander";
 import { findDelegation } from "../kernel/base/os/cgroup.ts";
 import { importOptional } from "../kernel/base/optional-package.ts";
 import type { CallsAddress, RedisSettings } from "../fleet/kept-calls/redis-kept-calls.ts";
+import type { ResolvedCallOptions } from "../kernel/engine/call-options.ts";
+import { writeProblemOf } from "../kernel/store/calls/file-probe.ts";
 import { builds } from "../kernel/tool/build/builds.ts";
 import { ADDRESS_MB, esbuildLimit } from "../kernel/tool/build/limits.ts";
 import { buildSandbox } from "../kernel/tool/build/sandbox.ts";
@@ -87,10 +89,17 @@ async function checkEngine(file: string | undefined): Promise<Check[]> {
   }
 }
 
-/** Looks at the Redis in which a service keeps calls. */
+/** Looks at the Redis in which a service keeps calls, or says why their file cannot be written. */
 async function checkCalls(file: string | undefined): Promise<readonly Check[]> {
-  const settings = await redisOfCalls(file);
-  if (settings === null) return [];
+  const calls = await keptCalls(file);
+  if (calls === null) return [];
+  if (!("factory" in calls.place)) {
+    const problem = await writeProblemOf(calls.place.path);
+    return problem === null
+      ? []
+      : [{ name: "calls", state: "warn", message: `calls cannot be kept: ${problem.message}` }];
+  }
+  const settings: RedisSettings = { ...(calls.place.own as CallsAddress), ...calls.room };
   const load = () => import("../fleet/kept-calls/inspection.ts");
   try {
     const { inspectRedis } = await importOptional("calls.url", ["ioredis"], load);
@@ -104,13 +113,11 @@ async function checkCalls(file: string | undefined): Promise<readonly Check[]> {
   }
 }
 
-/** `null` where calls are in a file, or options are wrong, which the check of the engine says. */
-async function redisOfCalls(file: string | undefined): Promise<RedisSettings | null> {
+/** `null` where no calls are kept, or options are wrong, which the check of the engine says. */
+async function keptCalls(file: string | undefined): Promise<ResolvedCallOptions | null> {
   try {
     const { keptCallsOf } = await import("../server/config/effective.ts");
-    const calls = keptCallsOf(await readConfig(file));
-    if (calls === null || !("factory" in calls.place)) return null;
-    return { ...(calls.place.own as CallsAddress), ...calls.room };
+    return keptCallsOf(await readConfig(file));
   } catch {
     return null;
   }

@@ -18,11 +18,14 @@ interface Check {
 }
 
 /** What `doctor` says of kept calls. */
-async function checkCalls(url: string, secret = SECRET): Promise<Check & { readonly code: number }> {
+function checkCalls(url: string, secret = SECRET): Promise<Check & { readonly code: number }> {
+  return checkWith({ calls: { url, secret, fleet: FLEET } });
+}
+
+async function checkWith(settings: object): Promise<Check & { readonly code: number }> {
   const folder = await mkdtemp(join(tmpdir(), "glovebox-doctor-"));
   onTestFinished(() => rm(folder, { recursive: true }));
-  const calls = { url, secret, fleet: FLEET };
-  await writeFile(join(folder, "glovebox.config.json"), JSON.stringify({ executor: "threads", calls }));
+  await writeFile(join(folder, "glovebox.config.json"), JSON.stringify({ executor: "threads", ...settings }));
   const { code, stdout } = await glovebox(folder, ["doctor", "--json"]);
   const found = (JSON.parse(stdout) as readonly Check[]).find(({ name }) => name === "calls");
   if (found === undefined) throw new Error(`doctor says nothing of calls: ${stdout}`);
@@ -73,4 +76,12 @@ test("doctor says that a Redis refuses the password, and that none is there", as
   await server.stop();
   const gone = await checkCalls(server.url);
   expect(gone).toMatchObject({ state: "fail", code: 1, message: expect.stringContaining("ECONNREFUSED") });
+});
+
+test("doctor says that the state folder cannot be written", async () => {
+  expect(await checkWith({ stateDir: "glovebox.config.json/state" })).toMatchObject({
+    state: "warn",
+    code: 0,
+    message: "calls cannot be kept: the store cannot be opened: ENOTDIR",
+  });
 });

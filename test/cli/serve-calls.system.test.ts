@@ -42,6 +42,9 @@ test("--keep-calls nothing keeps nothing, and a store that cannot be written doe
   writeFileSync(join(cwd, "state"), "a file in the place of the folder");
   await using none = await serve(["greet.js", "--executor", "threads", "--keep-calls", "nothing"], { cwd });
   await using broken = await serve(["greet.js", "--executor", "threads", "--state-dir", "state"], { cwd });
+  const problems = async (url: string): Promise<unknown> =>
+    ((await (await fetch(`${url}/v1/stats`)).json()) as { readonly problems: unknown }).problems;
+  expect(await problems(broken.url)).toEqual(["Calls are not kept: the store cannot be opened: ENOTDIR"]);
   expect([await call(none.url), await call(broken.url)]).toEqual([200, 200]);
   expect((await fetch(`${none.url}/v1/calls`)).status).toBe(404);
   expect((await fetch(`${broken.url}/v1/calls`)).status).toBe(503);

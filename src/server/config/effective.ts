@@ -1,6 +1,6 @@
 import { isObject } from "../../kernel/base/json.ts";
 import { type ResolvedCallOptions, resolveCalls } from "../../kernel/engine/call-options.ts";
-import { resolveOptions } from "../../kernel/engine/options.ts";
+import { resolveOptions, STATE_DIR } from "../../kernel/engine/options.ts";
 import type { Configuration, Source } from "./configuration.ts";
 import { type Config, HIDDEN, URLS } from "./schema.ts";
 import { PLUGINS, STORES } from "../../standard/plugins.ts";
@@ -36,9 +36,9 @@ export function keptByDefault<Given extends Pick<Config, "calls" | "executor">>(
   return { ...given, calls: { url, secret, ...(fleet === undefined ? {} : { fleet }), ...calls } };
 }
 
-/** Kept calls of a service, other than their file; `null` where it keeps none. Throws as `createEngine` does. */
+/** Kept calls of a service; `null` where it keeps none. Throws as `createEngine` does. */
 export function keptCallsOf(given: Config): ResolvedCallOptions | null {
-  return resolveCalls(keptByDefault(given).calls, "", STORES.calls);
+  return resolveCalls(keptByDefault(given).calls, given.stateDir ?? STATE_DIR, STORES.calls);
 }
 
 /** Defaults of a worker machine. */

@@ -14,6 +14,7 @@ import type {
 import type { DurableAnswer, DurableStep } from "./durable/durable-step.ts";
 import type { Difference } from "./differences.ts";
 import type { LedgerAnswer, LedgerStep } from "./ledger.ts";
+import { FileProbe } from "./file-probe.ts";
 import { type OutageListener, OutageReport } from "./outage-report.ts";
 import { DROP_REASONS, type DropReason, type FromStore, type StoreAnswer } from "./thread/messages.ts";
 import type { CallComparison, StepAnswer, StoreProblem, StoreSettings, ToStore } from "./thread/messages.ts";
@@ -116,6 +117,7 @@ export class CallStore {
   #problem: StoreProblem | null = null;
   /** Of a file: what is wrong with Redis is told by its probe. */
   readonly #outage: OutageReport | null;
+  readonly #probe: FileProbe | null;
   /** Drops that were not told yet. */
   #untold: CallDrop | null = null;
   #telling: NodeJS.Timeout | undefined;
@@ -126,6 +128,10 @@ export class CallStore {
     this.settings = settings;
     this.#listener = listener;
     this.#outage = "path" in settings ? new OutageReport(settings.path, listener) : null;
+    // What the thread has found out meanwhile is newer.
+    const onLook = (now: StoreProblem | null, before: StoreProblem | null): void =>
+      this.#problem === before ? this.#setProblem(now) : undefined;
+    this.#probe = "path" in settings ? new FileProbe(settings.path, onLook) : null;
     this.#dropped = Object.fromEntries(DROP_REASONS.map((reason) => [reason, 0])) as Record<DropReason, number>;
   }
 
@@ -220,6 +226,7 @@ export class CallStore {
       this.#end(worker);
       void worker.terminate();
     }
+    this.#probe?.close();
     this.#outage?.close();
     this.#tell();
   }
@@ -319,6 +326,7 @@ export class CallStore {
         return settleSteps(this.#durable, message.answers, (answer) => answer ?? LOST);
       case "batch":
         this.#bytes = message.bytes;
+        if (message.lost === null) this.#setProblem(null);
         return this.#settle(message.lost);
       case "answer":
         return this.#asks.get(message.ask)?.resolve(message.value);
@@ -327,13 +335,18 @@ export class CallStore {
       case "heard":
         return message.calls.forEach(this.#listener.onHeard);
       case "problem":
-        this.#problem = message.problem;
-        return this.#outage?.set(message.problem);
+        return this.#setProblem(message.problem);
       case "renewed":
         return this.#listener.onRenewed(message.reason);
       default:
         message satisfies never;
     }
+  }
+
+  #setProblem(problem: StoreProblem | null): void {
+    if (problem === this.#problem) return;
+    this.#problem = problem;
+    this.#outage?.set(problem);
   }
 
   #settle(lost: DropReason | null): void {

@@ -14,6 +14,9 @@ const CANNOT_OPEN = 14;
 const CONSTRAINT = 19;
 const NO_DATABASE = 26;
 
+/** Codes of the system where rights are missing, or the disk is read-only. */
+const NOT_PERMITTED = new Set(["EACCES", "EPERM", "EROFS"]);
+
 const BROKEN =
   "is corrupt: its file is not a database, or was damaged; move it away with its -wal and -shm, and a new one is begun";
 
@@ -88,5 +91,6 @@ function codeOf(error: unknown): number | undefined {
 /** Such as `: ENOTDIR`. The message of such an error has a path. */
 function systemCodeOf(error: unknown): string {
   const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
-  return typeof code === "string" && /^E[A-Z0-9]+$/.test(code) ? `: ${code}` : "";
+  if (typeof code !== "string" || !/^E[A-Z0-9]+$/.test(code)) return "";
+  return `: ${code}${NOT_PERMITTED.has(code) ? "; let this process's user write its file and its folder" : ""}`;
 }

@@ -63,6 +63,18 @@ describe("a file that cannot be used", () => {
     expect(drops).toEqual([]);
   });
 
+  test("is told before the first call, until it could be written, and is not created for that", async () => {
+    const folder = scratchFolder();
+    const path = join(folder, "state", "calls.sqlite");
+    writeFileSync(join(folder, "state"), "a file in the place of the folder");
+    const { store, outages } = openStore({ path });
+    await expect.poll(() => store.status().problem).toBe("the store cannot be opened: ENOTDIR");
+    await expect.poll(() => outages[0], { timeout: 60_000 }).toMatchObject({ reason: "unusable", path });
+    rmSync(join(folder, "state"));
+    await expect.poll(() => store.status().problem, { timeout: 60_000 }).toBeNull();
+    expect(existsSync(path)).toBe(false);
+  });
+
   test("is told once with its path and the system's code, and when it can be used again", async () => {
     const path = join(scratchFolder(), "calls.sqlite");
     mkdirSync(path);
