@@ -17,7 +17,7 @@ import { SteadyLoad } from "./steady-load.ts";
 import { type FleetWatch, watchFleet } from "./watched-fleet.ts";
 
 const SERVER = new URL("./programs/server.ts", import.meta.url).pathname;
-const LOST_MS = 1_000;
+const LOST_MS = 5_000;
 /** Far less than all that calls may take, and far more than a busy machine needs. */
 const SOON_MS = 30_000;
 /** In about this time another machine takes the jobs of one that is lost. */

@@ -109,20 +109,16 @@ export class JobSender {
     try {
       await this.#round(calls);
     } catch (error) {
-      const why = wordsOfProblem(redisProblemOf(error));
-      const reply = replyOf(error);
-      const isRefused = reply !== undefined && !isPassing(reply);
-      for (const call of calls) {
-        // Without a refusal, its job may have been added: it is looked for.
-        if (call.carrier !== null && !(isRefused && !call.carrier.isHeard)) continue;
-        this.#options.onFail(call, {
-          code: "executor_lost",
-          message: `the fleet's Redis did not take the call: it ${why}`,
-        });
-      }
+      // One with a carrier may have been added all the same: its job is looked for.
+      for (const call of calls) if (call.carrier === null) this.#refuse(call, error);
     }
     this.#rounds--;
     if (this.#waiting.length > 0) this.#schedule();
+  }
+
+  #refuse(call: FleetCall, error: unknown): void {
+    const message = `the fleet's Redis did not take the call: it ${wordsOfProblem(redisProblemOf(error))}`;
+    this.#options.onFail(call, { code: "executor_lost", message });
   }
 
   async #round(calls: readonly FleetCall[]): Promise<void> {
@@ -167,10 +163,24 @@ export class JobSender {
     // A few jobs are faster one by one: the overhead of a bulk add equals the cost of some of them.
     try {
       if (bulk.length > SINGLES_MAX) await queue.addBulk(bulk);
-      else await Promise.all(bulk.map(({ name, data, opts }) => queue.add(name, data, opts)));
+      else await Promise.all(bulk.map((one, at) => this.#add(one, jobs[at] ?? [])));
     } finally {
       // Even if one was refused, others may have been added.
       for (const [job, ttlMs] of sent) this.#expiry.onSent(job, ttlMs);
+    }
+  }
+
+  /** Adds one job. Its calls end where Redis refuses it until somebody mends that: a refused command has done nothing. */
+  async #add(
+    { name, data, opts }: Parameters<Queue<JobEnvelope>["addBulk"]>[0][number],
+    members: readonly PlacedCall[],
+  ): Promise<void> {
+    try {
+      await this.#options.queue.add(name, data, opts);
+    } catch (error) {
+      const reply = replyOf(error);
+      if (reply === undefined || isPassing(reply)) throw error;
+      for (const { call } of members) this.#refuse(call, error);
     }
   }
 

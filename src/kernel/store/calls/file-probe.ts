@@ -1,5 +1,6 @@
 import { access, constants } from "node:fs/promises";
 import { dirname } from "node:path";
+import { errnoOf } from "../../base/errno.ts";
 import { describeFailure } from "../sqlite/failure.ts";
 import { IN_MEMORY } from "../sqlite/layout.ts";
 import type { StoreProblem } from "./thread/messages.ts";
@@ -30,7 +31,7 @@ async function isThere(path: string, rights: number): Promise<boolean> {
     await access(path, rights);
     return true;
   } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "ENOENT") || path === dirname(path)) throw error;
+    if (errnoOf(error) !== "ENOENT" || path === dirname(path)) throw error;
     return false;
   }
 }
