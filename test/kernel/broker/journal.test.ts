@@ -101,6 +101,12 @@ test.each([-1e308, -1, 0.5, 1e308])("a worker that has heard %d answers does no 
   expect(journal.responses.length).toBeLessThanOrEqual(1);
 });
 
+test("a journal that begins later finds its calls by their steps", () => {
+  const journal = new Journal();
+  for (const step of [5, 6]) journal.append(entry(step));
+  expect([4, 5, 6, 7].map((step) => journal.find(step)?.step)).toEqual([undefined, 5, 6, undefined]);
+});
+
 test("what the call had not heard when it ended was no answer", () => {
   const journal = new Journal();
   for (const step of [1, 2]) journal.append(entry(step));

@@ -446,6 +446,12 @@ describe("hostile values", () => {
     },
   );
 
+  test("a URL has at most 4,096 characters", () => {
+    const url = (length: number): string => `http://a.example/${"a".repeat(length - 17)}`;
+    const schema = { type: "string", format: "url" };
+    expect([4_096, 4_097].map((length) => check(schema, url(length)).length)).toEqual([0, 1]);
+  });
+
   test("maxLength bounds the time of a pattern, also where other values are wrong", () => {
     const a = { type: "string", maxLength: 64, pattern: "^(a+)+$" };
     const schema = { properties: { b: { type: "integer" }, a } };
