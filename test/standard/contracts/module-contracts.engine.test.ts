@@ -260,6 +260,15 @@ describe("a module of our own", () => {
     expect((await run(name, { n: 4 })).output).toBe(8);
   });
 
+  test.each([
+    ["is its function, which holds its spec", `module.exports = ({ n }) => n * 2; module.exports.spec = SPEC;`],
+    ["exports its spec and run", `module.exports = { spec: SPEC, run: ({ n }) => n * 2 };`],
+    ["exports them one by one", `exports.spec = SPEC; exports.run = ({ n }) => n * 2;`],
+  ])("of CommonJS that %s is a tool", async (_form, text) => {
+    const [name = ""] = await register(text.replace("SPEC", `{ description: "Doubles." }`));
+    expect((await run(name, { n: 4 })).output).toBe(8);
+  });
+
   test("has no commands", async () => {
     const [name = ""] = await register(`export const spec = { description: "Adds." }; export default () => 1;`);
     const { error } = await engine.execute({ name, arguments: {}, command: "other" });
