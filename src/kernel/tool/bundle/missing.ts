@@ -22,8 +22,24 @@ export function isPackages(shown: string): boolean {
 /** A package's module as an isolate can run it. `file` is its path. */
 export async function runnable(contents: string, loader: Loader, file: string): Promise<string> {
   const text = await withoutSearches(withPlainRequires(contents), loader, file);
-  return withAbsentGlobals(withListedGlobals(asInWorkers(text)));
+  return withAbsentGlobals(withListedGlobals(asInWorkers(text))) + (UNDICI.test(file) ? WITH_FETCH : "");
 }
+
+/** The module of undici that collects its exports, in all of its versions. */
+const UNDICI = /[\\/]node_modules[\\/]undici[\\/]index\.js$/;
+/** What undici has of the web is the isolate's own: undici's would need sockets. Those of Node are made on use. */
+const WITH_FETCH = `
+{
+  const { fetch, Headers, Request, Response, FormData } = globalThis;
+  Object.assign(module.exports, { fetch, Headers, Request, Response, FormData });
+  Object.defineProperties(module.exports, {
+    WebSocket: { get: () => globalThis.WebSocket },
+    EventSource: { get: () => globalThis.EventSource },
+    MessageEvent: { get: () => globalThis.MessageEvent },
+    CloseEvent: { get: () => globalThis.CloseEvent },
+  });
+}
+`;
 
 /** The question of axios whether it is in a worker, where the web's names are and a document is not. */
 const IN_WORKER =

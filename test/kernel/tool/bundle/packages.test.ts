@@ -225,3 +225,13 @@ test("a bundle says which of Node's names it uses, and what to use instead of th
     { name: "process" },
   ]);
 });
+
+test("what undici has of the web is the isolate's own, by import and by require", async () => {
+  const files = {
+    "tool.js": `import { fetch, FormData, request } from "undici"; import p from "p";
+      export default () => [fetch, FormData, p].map((one) => [globalThis.fetch, globalThis.FormData].includes(one)).concat(request);`,
+    "node_modules/p/index.js": `module.exports = require("undici").fetch;`,
+    "node_modules/undici/index.js": `const fetch = () => "by sockets"; module.exports = { fetch, FormData: class {}, request: 1 };`,
+  };
+  expect(await answerOf(files)).toEqual([true, true, true, 1]);
+});
