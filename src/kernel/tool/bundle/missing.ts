@@ -22,13 +22,16 @@ export function isPackages(shown: string): boolean {
 /** A package's module as an isolate can run it. `file` is its path. */
 export async function runnable(contents: string, loader: Loader, file: string): Promise<string> {
   const text = await withoutSearches(withPlainRequires(contents), loader, file);
-  return withAbsentGlobals(withListedGlobals(asInWorkers(text))) + (UNDICI.test(file) ? WITH_FETCH : "");
+  const more = Object.values(ADDED).find(([name]) => name.test(file))?.[1] ?? "";
+  return withAbsentGlobals(withListedGlobals(asInWorkers(text))) + more;
 }
 
-/** The module of undici that collects its exports, in all of its versions. */
-const UNDICI = /[\\/]node_modules[\\/]undici[\\/]index\.js$/;
-/** What undici has of the web is the isolate's own: undici's would need sockets. Those of Node are made on use. */
-const WITH_FETCH = `
+/** What is added to a package's file. */
+const ADDED = {
+  /** What undici has of the web is the isolate's own: undici's would need sockets. Those of Node are made on use. */
+  undici: [
+    /[\\/]node_modules[\\/]undici[\\/]index\.js$/,
+    `
 {
   const { fetch, Headers, Request, Response, FormData } = globalThis;
   Object.assign(module.exports, { fetch, Headers, Request, Response, FormData });
@@ -39,7 +42,33 @@ const WITH_FETCH = `
     CloseEvent: { get: () => globalThis.CloseEvent },
   });
 }
-`;
+`,
+  ],
+  /**
+   * esbuild writes no types for decorators, and containers, which ask for those of a constructor, fail far from there.
+   * Of a class whose parameters have decorators they know what they need.
+   */
+  "reflect-metadata": [
+    /[\\/]node_modules[\\/]reflect-metadata[\\/]Reflect(?:Lite)?\.js$/,
+    `
+{
+  const { Reflect } = globalThis;
+  const { getMetadata } = Reflect;
+  const told = new Set();
+  Reflect.getMetadata = (key, target, ...property) => {
+    const found = getMetadata(key, target, ...property);
+    if (found !== undefined || key !== "design:paramtypes" || property.length > 0) return found;
+    const isSilent = typeof target !== "function" || target.length === 0 || Reflect.getOwnMetadataKeys(target).length > 0;
+    if (!isSilent && !told.has(target)) {
+      told.add(target);
+      console.warn(\`\${target.name} has no "design:paramtypes": bundling leaves out what emitDecoratorMetadata would write; name what the constructor takes in decorators, such as @Inject(Log), or register what tsc makes of the tool\`);
+    }
+    return found;
+  };
+}
+`,
+  ],
+} as const;
 
 /** The question of axios whether it is in a worker, where the web's names are and a document is not. */
 const IN_WORKER =

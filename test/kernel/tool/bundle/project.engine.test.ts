@@ -150,6 +150,25 @@ test("the half of a tool that calls need brings the files that it names", async 
   expect(output).toEqual([READ[0], url, ...READ.slice(2)]);
 });
 
+test("a container that asks for the types of a constructor is told in the log why there are none", async () => {
+  const folder = await temporaryFolder({
+    "tsconfig.json": `{ "compilerOptions": { "experimentalDecorators": true, "emitDecoratorMetadata": true } }`,
+    "node_modules/reflect-metadata/Reflect.js": `Object.assign(globalThis.Reflect, { getMetadata: () => undefined, getOwnMetadataKeys: (target) => target.keys ?? [] });`,
+    "node_modules/reflect-metadata/package.json": `{ "main": "Reflect.js" }`,
+    "tools/container.ts": `import "reflect-metadata";
+      const service = (target: unknown): void => Reflect.getMetadata("design:paramtypes", target);
+      @service class Log {}
+      @service class App { constructor(readonly log: Log) {} }
+      @service class Told { static keys = ["tokens"]; constructor(readonly log: Log) {} }
+      export const spec = { name: "container", description: "Injects." };
+      export default () => [App.name, Told.name];`,
+  });
+  await engine.register(path.join(folder, "tools/container.ts"));
+  const { metadata } = await engine.execute({ name: "container", arguments: {} });
+  const message = expect.stringMatching(/^App has no "design:paramtypes": .*emitDecoratorMetadata/) as unknown;
+  expect(metadata.logs).toEqual([expect.objectContaining({ level: "warn", message })]);
+});
+
 test("what a key registers has its own folder alone, whatever project is around it", async () => {
   const folder = await temporaryFolder({
     ...FILES,
