@@ -118,3 +118,17 @@ describe("Streams of zlib", () => {
     expect(answer).toEqual(["Z_DATA_ERROR", "Z_BUF_ERROR"]);
   });
 });
+
+test("Classes of crypto make objects with and without new", async () => {
+  const answer = await answerOf(`
+    const crypto = __node.require("crypto"), key = Buffer.alloc(16);
+    const args = { Hash: ["sha256"], Hmac: ["sha256", "k"], Sign: ["sha256"], Verify: ["sha256"], ECDH: ["prime256v1"],
+      Cipheriv: ["aes-128-cbc", key, key], Decipheriv: ["aes-128-cbc", key, key] };
+    const isOf = Object.entries(args).map(([name, given]) => {
+      const Class = crypto[name];
+      return [Class(...given), new Class(...given), crypto["create" + name](...given)].every((one) => one instanceof Class);
+    });
+    const hash = crypto.Hash("sha256").update("a"), copy = hash.copy().digest("hex");
+    return [isOf, hash.digest("hex") === copy, copy === crypto.createHash("sha256").update("a").digest("hex")];`);
+  expect(answer).toEqual([Array.from({ length: 7 }, () => true), true, true]);
+});

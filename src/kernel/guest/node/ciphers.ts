@@ -2,6 +2,7 @@ import { chacha20poly1305 } from "@noble/ciphers/chacha.js";
 import { bufferOver } from "./buffer.ts";
 import { dataOf, keyBytes, shownAs } from "./crypto.ts";
 import { Aes, GcmTag } from "./inner/aes.ts";
+import { callable } from "./inner/callable.ts";
 import { isSame } from "./inner/rsa.ts";
 import { join } from "./inner/asn1.ts";
 import { checkString, invalidArgType, nodeError } from "./inner/errors.ts";
@@ -240,8 +241,8 @@ function getCipherInfo(name: unknown): object | undefined {
 }
 
 export const shared: NodeModule = {
-  Cipheriv,
-  Decipheriv,
+  Cipheriv: callable(Cipheriv),
+  Decipheriv: callable(Decipheriv),
   createCipheriv: (name: unknown, key: unknown, iv: unknown) => new Cipheriv(name, key, iv),
   createDecipheriv: (name: unknown, key: unknown, iv: unknown) => new Decipheriv(name, key, iv),
   getCipherInfo,

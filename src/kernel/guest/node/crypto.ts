@@ -1,5 +1,6 @@
 import { Buffer, bufferOver } from "./buffer.ts";
 import { type Copied, NAMES, type Running, startHash, startHmac } from "./hashes.ts";
+import { callable } from "./inner/callable.ts";
 import { encode } from "./inner/encodings.ts";
 import { checkFunction, checkInteger, checkString, invalidArgType, nodeError, outOfRange } from "./inner/errors.ts";
 import { library, type NodeModule, soon } from "./inner/library.ts";
@@ -80,30 +81,55 @@ function unsupported(name: string): Error {
   return nodeError(Error, "ERR_OSSL_EVP_UNSUPPORTED", `Digest method not supported: ${name}`);
 }
 
+interface HashOptions {
+  readonly outputLength?: number;
+}
+
 class Hash extends Digesting<Copied> {
+  constructor(algorithm: unknown, options?: HashOptions, running: Copied = hashing(algorithm, options)) {
+    super(running);
+  }
+
   copy(): Hash {
-    return new Hash(this.running().clone());
+    return copyOf(this.running());
   }
 }
 
+/** Outside of the class: bundling renames one that names itself. */
+function copyOf(running: Copied): Hash {
+  return new Hash(undefined, undefined, running.clone());
+}
+
 class Hmac extends Digesting<Running> {
+  constructor(algorithm: unknown, key: unknown) {
+    super(authenticating(algorithm, key));
+  }
+
   override digest(encoding?: unknown): unknown {
     return super.digest(encoding);
   }
 }
 
-function createHash(algorithm: unknown, options?: { outputLength?: number }): Hash {
+function hashing(algorithm: unknown, options?: HashOptions): Copied {
   checkString(algorithm, "algorithm");
   const running = startHash(algorithm, options?.outputLength);
   if (running === undefined) throw unsupported(algorithm);
-  return new Hash(running);
+  return running;
 }
 
-function createHmac(algorithm: unknown, key: unknown): Hmac {
+function authenticating(algorithm: unknown, key: unknown): Running {
   checkString(algorithm, "hmac");
   const running = startHmac(algorithm, keyBytes(key));
   if (running === undefined) throw nodeError(Error, "ERR_CRYPTO_INVALID_DIGEST", `Invalid digest: ${algorithm}`);
-  return new Hmac(running);
+  return running;
+}
+
+function createHash(algorithm: unknown, options?: HashOptions): Hash {
+  return new Hash(algorithm, options);
+}
+
+function createHmac(algorithm: unknown, key: unknown): Hmac {
+  return new Hmac(algorithm, key);
 }
 
 function hash(algorithm: unknown, data: unknown, encoding: unknown = "hex"): unknown {
@@ -238,8 +264,8 @@ const CIPHERS = ["cbc", "ctr", "ecb", "gcm"].flatMap((mode) => [128, 192, 256].m
 export const shared: NodeModule = {
   createHash,
   createHmac,
-  Hash,
-  Hmac,
+  Hash: callable(Hash),
+  Hmac: callable(Hmac),
   hash,
   randomBytes,
   pseudoRandomBytes: randomBytes,

@@ -1,6 +1,7 @@
 import { bufferOver } from "./buffer.ts";
 import { agreed, type Curve, curveNamed, CURVES, secretOf } from "./curves.ts";
 import { dataOf, deliver, shownAs } from "./crypto.ts";
+import { callable } from "./inner/callable.ts";
 import { checkInteger, checkString, invalidArgValue, nodeError } from "./inner/errors.ts";
 import type { NodeModule } from "./inner/library.ts";
 import { BITS_MAX, generateRsa } from "./inner/rsa.ts";
@@ -138,6 +139,6 @@ export const shared: NodeModule = {
   generateKey,
   generateKeySync,
   diffieHellman,
-  ECDH,
+  ECDH: callable(ECDH),
   createECDH: (curve: unknown) => new ECDH(curve),
 };

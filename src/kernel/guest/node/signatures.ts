@@ -3,6 +3,7 @@ import { fromDer, signEcdsa, signWhole, toDer, verifyEcdsa, verifyWhole } from "
 import { dataOf, deliver, shownAs } from "./crypto.ts";
 import { hashNamed } from "./hashes.ts";
 import { join } from "./inner/asn1.ts";
+import { callable } from "./inner/callable.ts";
 import { checkString, nodeError } from "./inner/errors.ts";
 import type { NodeModule } from "./inner/library.ts";
 import {
@@ -200,8 +201,8 @@ function privateEncrypt(input: unknown, data: unknown): unknown {
 export const shared: NodeModule = {
   sign,
   verify,
-  Sign,
-  Verify,
+  Sign: callable(Sign),
+  Verify: callable(Verify),
   createSign: (algorithm: unknown) => new Sign(algorithm),
   createVerify: (algorithm: unknown) => new Verify(algorithm),
   publicEncrypt,
