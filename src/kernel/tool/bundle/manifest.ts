@@ -1,5 +1,6 @@
 import { readFile, realpath, stat } from "node:fs/promises";
 import path from "node:path";
+import { packageFolder } from "./specifier.ts";
 
 const MAX_MANIFEST_BYTES = 1024 * 1024;
 /** Suffixes that a module specifier may leave out of its file name. */
@@ -62,7 +63,10 @@ export class Manifests {
     return found;
   }
 
-  /** The nearest file applies, except for the `browser` field, which applies until the next file that has one. */
+  /**
+   * The nearest file applies, except for the `browser` field, which applies until the next file that has one, and for
+   * `exports`, which are of the package: folders of it may have files that say no more than `type`.
+   */
   async #readOne(file: string, folder: string): Promise<Manifest> {
     const outer = path.dirname(folder);
     const above = outer === folder ? Promise.resolve(NOTHING) : this.#in(outer);
@@ -72,9 +76,11 @@ export class Manifests {
       () => undefined,
     );
     if (own === undefined) return above;
-    if (own.leftOut !== undefined) return own;
-    const { leftOut, replaced } = await above;
-    return { ...own, leftOut, replaced };
+    const around = await above;
+    const { leftOut, replaced } = own.leftOut === undefined ? around : own;
+    const isInner = own.exports === undefined && packageFolder(outer) === packageFolder(folder);
+    const { exports, conditions } = isInner ? around : own;
+    return { ...own, leftOut, replaced, exports, conditions };
   }
 
   async #parse(file: string): Promise<unknown> {

@@ -91,18 +91,23 @@ export function missingText(specifier: string): OnLoadResult {
 /** Uses of a document that nothing asks for before. */
 const DOM =
   /\bdocument\.(?:createElement|implementation|body|head)\b|\bnew (?:XMLHttpRequest|DOMParser)\b|\bwindow\.FormData\b/;
-/** What a form says that does nothing of its package's work. */
-const SAYS_SO = /\b(?:does not work in (?:the )?browsers?|Browser-only version)\b/;
+/** What a form says that does nothing of its package's work, or not all of it. */
+const SAYS_SO =
+  /\b(?:does not work in (?:the )?browsers?|Browser-only version|cannot be used in a synchronous context)\b/;
 const ASKS = /typeof (?:document|XMLHttpRequest|DOMParser)\b/;
 
 /** Whether a file is of a package's form for browsers and needs a document, which an isolate has not. */
 export async function isForBrowsers(file: string, { leftOut }: Manifest): Promise<boolean> {
   if (leftOut === undefined || !/\.[cm]?js$/.test(file)) return false;
-  const text = await readFile(file, "utf8");
+  return isLacking(await readFile(file, "utf8"));
+}
+
+/** Whether a module of a form for browsers cannot do its work in an isolate, where Node's could. */
+export function isLacking(text: string): boolean {
   return SAYS_SO.test(text) || needsDocument(text);
 }
 
-export function needsDocument(text: string): boolean {
+function needsDocument(text: string): boolean {
   return DOM.test(text) && !ASKS.test(text);
 }
 

@@ -4,7 +4,7 @@ import type { Message, OnResolveArgs, OnResolveResult } from "esbuild";
 import { loaderOf, shownName } from "./module-name.ts";
 import { isAt, type Manifests } from "./manifest.ts";
 import { isLesser } from "./lesser-forms.ts";
-import { isForBrowsers, isPackages, missingModule, needsDocument } from "./missing.ts";
+import { isForBrowsers, isLacking, isPackages, missingModule } from "./missing.ts";
 import { resolvedByNode } from "./node-exports.ts";
 import { isInLibrary } from "./node-names.ts";
 import type { Reach } from "./project.ts";
@@ -108,10 +108,10 @@ export class NodeForms {
     return isOther && packageFolder(real) !== "" ? nodes : undefined;
   }
 
-  /** Takes the package of a module in this form where that needs a document, and came with the form for browsers. */
+  /** Takes the package of a module in this form where that lacks what Node's has, and came with the form for browsers. */
   seen(file: string, text: string): void {
     const other = this.#others.get(packageFolder(file));
-    if (other === undefined || !this.#browsers.has(other) || !needsDocument(text)) return;
+    if (other === undefined || !this.#browsers.has(other) || !isLacking(text)) return;
     if (this.take(file)) this.#isMixed = true;
   }
 

@@ -226,6 +226,18 @@ test("a bundle says which of Node's names it uses, and what to use instead of th
   ]);
 });
 
+test("a package is taken in Node's form where a module of the other one says that it does nothing synchronously", async () => {
+  const says = `throw new Error("SubtleCryptoProvider cannot be used in a synchronous context.");`;
+  const files = {
+    "node_modules/p/package.json": `{ "exports": { "browser": "./esm/worker.js", "default": "./esm/node.js" } }`,
+    "node_modules/p/esm/package.json": `{ "type": "module" }`,
+    "node_modules/p/esm/worker.js": `export { default } from "./crypto.js";`,
+    "node_modules/p/esm/crypto.js": `export default () => { ${says} }`,
+    "node_modules/p/esm/node.js": `export default () => "node";`,
+  };
+  expect(await answerOf(files)).toBe("node");
+});
+
 test("what undici has of the web is the isolate's own, by import and by require", async () => {
   const files = {
     "tool.js": `import { fetch, FormData, request } from "undici"; import p from "p";
