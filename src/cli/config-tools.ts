@@ -39,6 +39,14 @@ export async function findToolMistakes(values: Config): Promise<readonly Setting
       ...failures.flatMap((message) => (message === null ? [] : [{ rule: "tools/load" as const, path, message }])),
     );
   }
+  if (mistakes.length === 0 && tools.length > 1) {
+    // Only together do they show a name that is in two places.
+    const message = await engine.reconfigure({ ...given, tools }).then(
+      () => null,
+      (error: unknown) => (error instanceof Error ? error.message : String(error)),
+    );
+    if (message !== null) mistakes.push({ rule: "tools/load", path: ["tools"], message });
+  }
   // The rule may be for the tool that does not load.
   return mistakes.length > missing.length ? mistakes : [...mistakes, ...findUnmatched(values, engine.list())];
 }

@@ -56,6 +56,22 @@ describe("an engine that takes other options", () => {
     expect((await engine.execute({ name: "old", arguments: {} })).output).toBe("2");
   });
 
+  test("refuses a name that is in two of its places, where neither is in the other", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "glovebox-places-"));
+    const places = ["one", "two"].map((name) => join(folder, name));
+    for (const place of places) {
+      mkdirSync(place);
+      writeFileSync(join(place, "add.js"), `export const spec = { description: "Adds." }; export default () => 1;`);
+    }
+    const [one = "", two = ""] = places;
+    await using engine = await createEngine({ ...OPTIONS, tools: [one, { path: join(one, "add.js"), tags: ["own"] }] });
+    await expect(engine.reconfigure({ ...OPTIONS, tools: places })).rejects.toThrow(
+      `the tool "add" is in two places: ${one}, and ${two}`,
+    );
+    expect(engine.get("add")?.tags).toEqual(["own"]);
+    rmSync(folder, { recursive: true });
+  });
+
   test("leaves a tool that is the same as it is, with its isolates", async () => {
     await using engine = await createEngine({ ...OPTIONS, tools: [saying("same", "1")] });
     const info = engine.get("same");

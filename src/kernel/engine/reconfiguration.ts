@@ -1,9 +1,12 @@
+import path from "node:path";
+import { GloveboxError } from "../base/errors.ts";
 import { OPERATOR } from "../broker/policy.ts";
 import type { Assembly } from "./assembly.ts";
 import type { Grants } from "../broker/grants.ts";
 import type { Policy } from "../broker/policy.ts";
 import type { Reconfigured } from "./telemetry/events.ts";
-import { type EngineOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
+import { type EngineOptions, type ResolvedOptions, resolveOptions, type ToolSource } from "./options.ts";
+import { isIn } from "../tool/bundle/specifier.ts";
 import { failureOf } from "../tool/failed-tools.ts";
 import { isSameTool, type RegisteredTool } from "../tool/registered-tool.ts";
 
@@ -83,6 +86,7 @@ export class Reconfiguration {
     try {
       const failure = failureOf(settled);
       if (failure !== undefined) throw failure;
+      requireOwnNames(tools, settled);
       registrar.requireOpen();
       registry.requireRoom(prepared);
       return prepared;
@@ -149,6 +153,36 @@ export class Reconfiguration {
   #forget({ script }: RegisteredTool): void {
     this.#parts.registrar.forget(script.key);
   }
+}
+
+/**
+ * Throws if two places have a tool of one name: which of them runs would depend on their order. A place in the other one
+ * gives what is there other settings, and a definition is the program's own word.
+ */
+function requireOwnNames(
+  given: readonly ToolSource[],
+  settled: readonly PromiseSettledResult<readonly RegisteredTool[]>[],
+): void {
+  const places = new Map<string, string>();
+  for (const [at, one] of settled.entries()) {
+    const place = placeOf(given[at]);
+    if (place === undefined || one.status === "rejected") continue;
+    for (const { info } of one.value) {
+      const other = places.get(info.name) ?? place;
+      places.set(info.name, place);
+      const [here, there] = [place, other].map((each) => path.resolve(each));
+      if (here === undefined || there === undefined || here === there || isIn(here, there) || isIn(there, here))
+        continue;
+      const problem = `the tool "${info.name}" is in two places: ${other}, and ${place}`;
+      throw new GloveboxError("load_error", `${problem}; give each its own name, or leave one of them out`);
+    }
+  }
+}
+
+/** As the options have it; `undefined` for a definition. */
+function placeOf(given: ToolSource | undefined): string | undefined {
+  if (typeof given === "string") return given;
+  return given !== undefined && "path" in given ? given.path : undefined;
 }
 
 function differ(one: unknown, other: unknown): boolean {
