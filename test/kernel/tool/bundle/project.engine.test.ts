@@ -150,7 +150,7 @@ test("the half of a tool that calls need brings the files that it names", async 
   expect(output).toEqual([READ[0], url, ...READ.slice(2)]);
 });
 
-test("a container that asks for the types of a constructor is told in the log why there are none", async () => {
+test("a container that asks for the types of a constructor is told in the log why it gets nothing", async () => {
   const folder = await temporaryFolder({
     "tsconfig.json": `{ "compilerOptions": { "experimentalDecorators": true, "emitDecoratorMetadata": true } }`,
     "node_modules/reflect-metadata/Reflect.js": `Object.assign(globalThis.Reflect, { getMetadata: () => undefined, getOwnMetadataKeys: (target) => target.keys ?? [] });`,
