@@ -1,15 +1,21 @@
 import { Command, Option } from "commander";
 import { ANYBODY } from "../server/access/caller.ts";
-import { readConfig, withFolder } from "./open-engine.ts";
+import type { Engine } from "../kernel/engine/engine.ts";
+import type { EngineOptions } from "../kernel/engine/options.ts";
+import { filesOfFailure } from "../kernel/tool/bundle/error.ts";
+import type { Configuration } from "../server/config/configuration.ts";
+import { engineOptions, readSettings, type Sources, withFolder, withSamples } from "./open-engine.ts";
 import { say } from "./output.ts";
-import { LOG_LEVELS, type LogLevel } from "../server/config/schema.ts";
+import { type Config, LOG_LEVELS, type LogLevel } from "../server/config/schema.ts";
 import { logNotices, openLog } from "./service-log.ts";
+import type { Watch } from "./watch.ts";
 import { mayToolsPause, openKept } from "./waiting-call.ts";
 
 interface Options {
   readonly tools?: string;
   readonly config?: string;
   readonly code?: true;
+  readonly watch?: true;
   readonly logLevel: LogLevel;
 }
 
@@ -23,6 +29,7 @@ export function mcpCommand(): Command {
     .option("--tools <dir>", "folder of tools (default: the configuration's tools, else the samples)")
     .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
     .option("--code", "serve run_code and search_tools in place of the tools, for programs of a model")
+    .option("--watch", "reload when the configuration, a tool, or a file that one is made of changes on disk")
     .addOption(
       new Option("--log-level <level>", "lowest level that is logged, on stderr (JSON lines; text on a terminal)")
         .choices(LOG_LEVELS)
@@ -33,10 +40,11 @@ export function mcpCommand(): Command {
 
 async function serve(
   _dir: string | undefined,
-  { logLevel, code, ...sources }: Options,
+  { logLevel, code, watch, ...sources }: Options,
   command: Command,
 ): Promise<void> {
-  const config = await readConfig(sources.config);
+  const settings = await readSettings(sources.config);
+  const { values: config } = settings;
   const logger = await openLog(logLevel);
   // The pair is also there where the configuration does not ask for it.
   const codeMode = code === true ? { codeMode: config.codeMode ?? {} } : {};
@@ -57,10 +65,37 @@ async function serve(
   await mode?.ready();
   const report = ({ message }: Error): void => say(`glovebox: ${message}`);
   const connection = serveMcp(mode ?? scoped.runnerFor(ANYBODY, "mcp"), identity, report);
+  const watching = watch === true ? await watchWith(sources, settings, engine, kept.options) : null;
   await Promise.race([connection.closed, aSignal()]);
+  watching?.[Symbol.dispose]();
   await connection.close();
   await engine.close({ drainMs: DRAIN_MS });
   await stores[Symbol.asyncDispose]();
+}
+
+/** Reads tools, policy and limits again when they change; the client is told where it has other tools then. */
+async function watchWith(
+  { tools }: Sources,
+  { values, file }: Configuration,
+  engine: Engine,
+  options: EngineOptions,
+): Promise<Watch> {
+  const { watchSources } = await import("./watch.ts");
+  const named = (config: Config): Config => (tools === undefined ? config : { ...config, tools: [tools] });
+  const watching = watchSources({ values: named(values), file }, engine, async () => {
+    const sinceMs = Date.now();
+    let failed: readonly string[] = [];
+    try {
+      const { values: read } = await readSettings(file);
+      await engine.reconfigure({ ...withSamples(engineOptions(named(read))), ...options });
+    } catch (error) {
+      failed = filesOfFailure(error);
+      const reason = error instanceof Error ? error.message : String(error);
+      say(`glovebox: warning: not reloaded, nothing has changed: ${reason}`);
+    }
+    watching.follow([...engine.sourceFiles(), ...failed], sinceMs);
+  });
+  return watching;
 }
 
 /** Resolves at the first stop signal. */

@@ -101,7 +101,7 @@ async function serve(options: Options, command: Command): Promise<void> {
     watching?.follow([...engine.sourceFiles(), ...reload.failedFiles], sinceMs);
     await manager.ready(`listening on ${server.url}`);
   };
-  if (options.watch === true) watching = await watch(values, file, engine, reloadNow);
+  if (options.watch === true) watching = (await import("./watch.ts")).watchSources(settings, engine, reloadNow);
   onSignals(server, manager, reloadNow, () => watching?.[Symbol.dispose]());
   warn(engine, isClosed);
   print(`glovebox listening on ${server.url}`);
@@ -188,19 +188,6 @@ async function listen(
     if (error instanceof StoreError || error instanceof TypeError) throw new CliError(EXIT.USAGE, error.message);
     throw cannotListen(error, fd === undefined ? `${host}, port ${port}` : `the socket that was handed over`);
   }
-}
-
-async function watch(
-  values: Config,
-  file: string | undefined,
-  engine: Engine,
-  reload: () => Promise<void>,
-): Promise<Watch> {
-  const { Watch } = await import("./watch.ts");
-  const tools = (values.tools ?? []).map((tool) => (typeof tool === "string" ? tool : tool.path));
-  const watching = new Watch([...(file === undefined ? [] : [file]), ...tools], () => void reload());
-  watching.follow(engine.sourceFiles(), performance.timeOrigin);
-  return watching;
 }
 
 function warn(engine: Engine, isClosed: boolean): void {

@@ -1,6 +1,8 @@
 import { existsSync, type FSWatcher, realpathSync, statSync, watch } from "node:fs";
 import path from "node:path";
+import type { Engine } from "../kernel/engine/engine.ts";
 import { isUrl } from "../kernel/tool/package/location.ts";
+import type { Configuration } from "../server/config/configuration.ts";
 import { say } from "./output.ts";
 
 /** Time without changes before a report: editors write a file in several steps, deployments write many files. */
@@ -116,6 +118,18 @@ export class Watch implements Disposable {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(this.#onChange, QUIET_MS);
   }
+}
+
+/** Watches what a service is made of, from the start of the process on. */
+export function watchSources(
+  { values, file }: Pick<Configuration, "values" | "file">,
+  engine: Engine,
+  reload: () => Promise<void>,
+): Watch {
+  const tools = (values.tools ?? []).map((tool) => (typeof tool === "string" ? tool : tool.path));
+  const watching = new Watch([...(file === undefined ? [] : [file]), ...tools], () => void reload());
+  watching.follow(engine.sourceFiles(), performance.timeOrigin);
+  return watching;
 }
 
 function nearest(folder: string): string {

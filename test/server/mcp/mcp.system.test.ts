@@ -229,6 +229,26 @@ describe("glovebox mcp", () => {
     });
   });
 
+  test("tells its client of tools that come while it watches their folder", { timeout: 60_000 }, async () => {
+    const watched = mkdtempSync(join(tmpdir(), "glovebox-watched-"));
+    const write = (name: string): void =>
+      writeFileSync(join(watched, `${name}.js`), `export const spec = { description: "A." }; export default () => 1;`);
+    write("first");
+    const args = [...argsOf(watched), "--watch"];
+    const transport = new StdioClientTransport({ command: process.execPath, args, cwd: ROOT, stderr: "ignore" });
+    const changes: string[][] = [];
+    const onChanged = (_error: unknown, tools: readonly { name: string }[] | null): void => {
+      changes.push((tools ?? []).map(({ name }) => name));
+    };
+    const client = new Client(IDENTITY, { listChanged: { tools: { debounceMs: 0, onChanged } } });
+    await client.connect(transport);
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["first", "read_output"]);
+    write("second");
+    await expect.poll(() => changes.at(-1), { timeout: 50_000 }).toEqual(["first", "read_output", "second"]);
+    await client.close();
+    rmSync(watched, { recursive: true });
+  });
+
   describe("by hand", () => {
     let child: ChildProcessByStdio<Writable, Readable, null>;
     let lines: AsyncIterator<string>;
