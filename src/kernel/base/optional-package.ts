@@ -1,4 +1,3 @@
-import { errnoOf } from "./errno.ts";
 import { GloveboxError } from "./errors.ts";
 import { memberOf } from "./json.ts";
 
@@ -41,7 +40,7 @@ export function missingPackage(feature: string, packages: readonly OptionalPacka
 }
 
 function isMissing(error: unknown, name: OptionalPackage): boolean {
-  const code = errnoOf(error);
+  const code = memberOf(error, "code");
   const isModules = code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND";
   return isModules && String(memberOf(error, "message")).includes(`'${name}'`);
 }
