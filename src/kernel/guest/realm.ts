@@ -3,7 +3,7 @@ import { GuestCall, type CallWorld, describeFound, issuedCode, type NodeNames } 
 import { CallGlobal, type Holder } from "./call-global.ts";
 import { type Adapter, isObject, type ToolFunction } from "./contracts/adapter.ts";
 import { definedIn, Refusal } from "./contracts/defined.ts";
-import { adapterNamed, exportsOf, findAdapter, functionIn } from "./contracts/index.ts";
+import { adapterNamed, exportsOf, findAdapter } from "./contracts/index.ts";
 import { describeError } from "./describe-error.ts";
 import { type Checks, type Factory, type Failure, type Guest, NODE_NAME, STARTS_MS } from "./host.ts";
 import { ToolContext, type ToolFacts } from "./tool-context.ts";
@@ -161,7 +161,7 @@ export class Realm implements Guest {
       const facts = {
         contract: adapter.name,
         spec: write(exports["spec"] ?? null) ?? "null",
-        defaultExport: definedIn(exports) === undefined ? typeof functionIn(exports) : "function",
+        defaultExport: definedIn(exports) === undefined ? typeof exports["default"] : "function",
       };
       const described = adapter.describe(exports, this.#facts, get(module, SCHEMAS));
       const found = (value: unknown) => describeFound({ ...facts, described: write(value ?? null) ?? "null" });

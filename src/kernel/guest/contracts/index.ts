@@ -5,8 +5,7 @@ import { toolSetAdapter } from "./tool-set.ts";
 
 /**
  * Glovebox's own contract: a tool of `defineTool`; or `export const spec`, and a default export that takes the arguments
- * and the context. `export const undo` may be a function that undoes a call. What no other contract matches may name that
- * function `run`.
+ * and the context. `export const undo` may be a function that undoes a call.
  */
 const gloveboxAdapter: Adapter = {
   name: "glovebox",
@@ -17,22 +16,17 @@ const gloveboxAdapter: Adapter = {
     if (defined !== undefined && exports["default"] === defined && undo !== undefined)
       throw new TypeError("what undoes a tool of defineTool is a member of it: move the export undo there");
     if (defined !== undefined) return describeDefined(defined);
-    if (typeof functionIn(exports) !== "function") return { seen: describeExports(exports) };
+    if (typeof exports["default"] !== "function") return { seen: describeExports(exports) };
     return undo === undefined ? null : { undo: typeof undo };
   },
   open: (exports) => {
     const defined = definedIn(exports);
     if (defined !== undefined) return openDefined(exports, defined);
-    const tool = functionIn(exports);
+    const tool = exports["default"];
     if (typeof tool !== "function") throw new TypeError("the module's default export is not a function");
     return withUndo(tool as ToolFunction, exports["undo"]);
   },
 };
-
-/** The function of a tool that is not of `defineTool`, if it is one. */
-export function functionIn({ default: main, spec, run }: Exports): unknown {
-  return main === undefined && isObject(spec) ? run : main;
-}
 
 /** In matching order: contracts with distinctive export names come before those that match more modules. */
 const ADAPTERS: Adapter[] = [gloveboxAdapter, toolSetAdapter];
@@ -61,12 +55,16 @@ export function adapterNamed(name: string): Adapter {
 
 /**
  * Exports of a module: those of a CommonJS module are all properties of its default export. Where that is a function, it
- * is the default export too, as Node.js imports such a module.
+ * is the default export too, as Node.js imports such a module; and so is its `run`, beside `spec`.
  */
 export function exportsOf(module: object): Exports {
   const inner: unknown = Reflect.get(module, "default");
   if (Object.keys(module).length === 1) {
-    if (isObject(inner)) return inner as Exports;
+    if (isObject(inner)) {
+      const { default: main, spec, run } = inner as Exports;
+      const isTool = main === undefined && isObject(spec) && typeof run === "function";
+      return isTool ? { ...inner, default: run } : (inner as Exports);
+    }
     if (typeof inner === "function") return Object.fromEntries([...Object.entries(inner), ["default", inner]]);
   }
   return module as Exports;

