@@ -183,7 +183,9 @@ class SchemaReader {
     const literals = literalsOf(schema);
     const own = literals === null ? this.#structure(schema, place) : this.#literals(literals, place);
     const isTold = parts.some((part) => !isKeyword(part, "unknown"));
-    return intersectionOf(isTold && isBare(own) ? parts : [own, ...parts]);
+    const all = intersectionOf(isTold && isBare(own) ? parts : [own, ...parts]);
+    // The checker of programs knows no `null`: what is left of types that have nothing else in common would refuse it.
+    return this.#options.isExact === true && all.kind === "intersection" && all.of.every(mayBeNull) ? UNKNOWN : all;
   }
 
   #refer(ref: string, { resource, owner }: Place): TypeNode {
@@ -325,6 +327,11 @@ class SchemaReader {
     const missing = members.some(({ isOptional }) => isOptional) ? [keyword("undefined")] : [];
     return unionOf([...others, ...types, ...missing]);
   }
+}
+
+/** One with a name may be anything. */
+function mayBeNull(node: TypeNode): boolean {
+  return node.kind === "named" || (node.kind === "union" && node.of.some((one) => isKeyword(one, "null")));
 }
 
 /** Whether a type says only that there is an object or a list. */
