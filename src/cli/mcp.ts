@@ -53,7 +53,12 @@ async function serve(
       `calls that wait for a person are lost when this process ends: ${why}; set stateDir in the configuration`,
     );
   const kept = { options: { logger, ...codeMode }, resume: true, onUnusable };
-  const { engine } = await openKept(sources, config, kept, (opened) => code === true || mayToolsPause(opened, config));
+  const { engine, options } = await openKept(
+    sources,
+    config,
+    kept,
+    (opened) => code === true || mayToolsPause(opened, config),
+  );
   logNotices(logger);
   const { serveMcp } = await import("../server/mcp/stdio.ts");
   const identity = { name: "glovebox", version: command.parent?.version() ?? "0.0.0" };
@@ -65,7 +70,7 @@ async function serve(
   await mode?.ready();
   const report = ({ message }: Error): void => say(`glovebox: ${message}`);
   const connection = serveMcp(mode ?? scoped.runnerFor(ANYBODY, "mcp"), identity, report);
-  const watching = watch === true ? await watchWith(sources, settings, engine, kept.options) : null;
+  const watching = watch === true ? await watchWith(sources, settings, engine, options) : null;
   await Promise.race([connection.closed, aSignal()]);
   watching?.[Symbol.dispose]();
   await connection.close();

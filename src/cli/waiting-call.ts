@@ -12,6 +12,8 @@ import { say } from "./output.ts";
 /** An engine, and the place of its calls that pause. */
 export interface KeptEngine {
   readonly engine: Engine;
+  /** Those of the command itself, with which it was started. */
+  readonly options: EngineOptions;
   /** The sources and the store with which a command goes on with them; `file` is `null` for a store that servers share. */
   readonly place: Sources & { readonly file: string | null };
 }
@@ -45,21 +47,21 @@ export async function openKept(
 ): Promise<KeptEngine> {
   const engine = await openEngine(sources, values, options);
   const { keep, path, url, secret } = values.calls ?? { keep: "nothing" };
-  if (keep !== "nothing" && url !== undefined) return { engine, place: { ...sources, file: null } };
+  if (keep !== "nothing" && url !== undefined) return { engine, options, place: { ...sources, file: null } };
   const isStored = path !== undefined && path !== IN_MEMORY;
   const file = isStored ? path : join(values.stateDir ?? STATE_DIR, "calls.sqlite");
   const place = { ...sources, file };
-  if ((keep !== "nothing" && path !== IN_MEMORY) || !mayPause(engine)) return { engine, place };
+  if ((keep !== "nothing" && path !== IN_MEMORY) || !mayPause(engine)) return { engine, options, place };
   const why = onUnusable === undefined ? null : await obstacleTo(file);
   if (why !== null) {
     onUnusable?.(`${file} cannot be written (${why})`);
-    return { engine, place };
+    return { engine, options, place };
   }
   // Only now: other calls leave no trace.
   await engine.close();
   const sealed = secret === undefined || url !== undefined ? {} : { secret };
-  const calls = { path: file, resume, ...sealed };
-  return { engine: await openEngine(sources, values, { ...options, calls }), place };
+  const kept = { ...options, calls: { path: file, resume, ...sealed } };
+  return { engine: await openEngine(sources, values, kept), options: kept, place };
 }
 
 /** Why nothing can be written beside a file, as the error's code; `null` where it can. Makes the folder. */

@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import { Client, InMemoryTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { mcp } from "../../../src/standard/contracts.ts";
 import type { CallEvent, Engine } from "../../../src/glovebox/index.ts";
 import { createMcpServer } from "../../../src/server/mcp/server.ts";
@@ -229,25 +229,38 @@ describe("glovebox mcp", () => {
     });
   });
 
-  test("tells its client of tools that come while it watches their folder", { timeout: 60_000 }, async () => {
-    const watched = mkdtempSync(join(tmpdir(), "glovebox-watched-"));
-    const write = (name: string): void =>
-      writeFileSync(join(watched, `${name}.js`), `export const spec = { description: "A." }; export default () => 1;`);
-    write("first");
-    const args = [...argsOf(watched), "--watch"];
-    const transport = new StdioClientTransport({ command: process.execPath, args, cwd: ROOT, stderr: "ignore" });
-    const changes: string[][] = [];
-    const onChanged = (_error: unknown, tools: readonly { name: string }[] | null): void => {
-      changes.push((tools ?? []).map(({ name }) => name));
-    };
-    const client = new Client(IDENTITY, { listChanged: { tools: { debounceMs: 0, onChanged } } });
-    await client.connect(transport);
-    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["first", "read_output"]);
-    write("second");
-    await expect.poll(() => changes.at(-1), { timeout: 50_000 }).toEqual(["first", "read_output", "second"]);
-    await client.close();
-    rmSync(watched, { recursive: true });
-  });
+  test.each([
+    ["tools", [], ["first", "read_output"], ["first", "read_output", "second"]],
+    ["programs", ["--code"], ["run_code", "search_tools"], ["run_code", "search_tools"]],
+  ])(
+    "tells its client, for %s, of tools that come while it watches",
+    { timeout: 120_000 },
+    async (_what, code, before, after) => {
+      const watched = mkdtempSync(join(tmpdir(), "glovebox-watched-"));
+      onTestFinished(() => rmSync(watched, { recursive: true }));
+      const write = (name: string): void =>
+        writeFileSync(
+          join(watched, `${name}.js`),
+          `export const spec = { description: "A." }; export default () => 1;`,
+        );
+      write("first");
+      const args = [...argsOf(watched), "--watch", ...code];
+      const transport = new StdioClientTransport({ command: process.execPath, args, cwd: ROOT, stderr: "pipe" });
+      let log = "";
+      transport.stderr?.on("data", (text: Buffer) => (log += String(text)));
+      const changes: string[][] = [];
+      const onChanged = (_error: unknown, tools: readonly { name: string }[] | null): void => {
+        changes.push((tools ?? []).map(({ name }) => name));
+      };
+      const client = new Client(IDENTITY, { listChanged: { tools: { debounceMs: 0, onChanged } } });
+      await client.connect(transport);
+      expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(before);
+      write("second");
+      await expect.poll(() => changes.at(-1), { timeout: 100_000 }).toEqual(after);
+      await client.close();
+      expect(log).not.toContain("restart");
+    },
+  );
 
   describe("by hand", () => {
     let child: ChildProcessByStdio<Writable, Readable, null>;
