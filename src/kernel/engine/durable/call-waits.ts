@@ -77,6 +77,8 @@ export class CallWaits implements CallWaiting {
   #lastLine = 0;
   #sending: Promise<void> = Promise.resolve();
   #idle: CallIdle | null = null;
+  /** When that was heard, by `performance.now()`. */
+  #idleMs = 0;
   #isLooking = false;
   /** It is stored, or may be: the run hears nothing more. */
   #isOver = false;
@@ -162,6 +164,7 @@ export class CallWaits implements CallWaiting {
 
   onIdle(idle: CallIdle): void {
     this.#idle = idle;
+    this.#idleMs = performance.now();
     if (!this.#isLooking && !this.#isOver && this.#open.size > 0) void this.#look();
   }
 
@@ -223,7 +226,7 @@ export class CallWaits implements CallWaiting {
   /** Whether the run has paused, or goes on with what was settled meanwhile. */
   async #tryPause(idle: CallIdle): Promise<boolean> {
     const { call } = this;
-    if (idle.dueInMs !== null && idle.dueInMs <= this.#parts.waiting.lingerMs) return false;
+    if (this.#isDueSoon(idle)) return false;
     const open = [...this.#open.keys()];
     const snapshot = (await call.session?.snapshot({ ...idle, open })) ?? null;
     if (snapshot === null || call.isSettled || this.#idle !== idle) return false;
@@ -231,8 +234,20 @@ export class CallWaits implements CallWaiting {
     if (open.length !== this.#open.size || open.some((step) => !this.#open.has(step))) return false;
     const nowMs = Date.now();
     const { journal, plan } = snapshot;
-    const wakeMs = idle.dueInMs === null ? null : nowMs + Math.ceil(idle.dueInMs);
+    const dueInMs = this.#dueInMs(idle);
+    const wakeMs = dueInMs === null ? null : nowMs + Math.ceil(dueInMs);
     return this.#store({ runs: this.#runs(), journal, plan, wakeMs }, idle, nowMs);
+  }
+
+  /** Time until the run's next timer, which comes nearer while the run is looked at. */
+  #dueInMs({ dueInMs }: CallIdle): number | null {
+    return dueInMs === null ? null : Math.max(0, dueInMs - (performance.now() - this.#idleMs));
+  }
+
+  /** Whether a timer may fire before the pause is stored: the run would go on, and have effects that the store has not. */
+  #isDueSoon(idle: CallIdle): boolean {
+    const dueInMs = this.#dueInMs(idle);
+    return dueInMs !== null && dueInMs <= this.#parts.waiting.lingerMs;
   }
 
   /** JSON of the call's runs, of which this is one. */
@@ -247,7 +262,7 @@ export class CallWaits implements CallWaiting {
     const { id, leg, call, isStored } = this;
     const { take, waiting } = this.#parts;
     return this.#inTurn(async () => {
-      if (call.isSettled || this.#idle !== idle) return false;
+      if (call.isSettled || this.#idle !== idle || this.#isDueSoon(idle)) return false;
       const made = isStored ? null : madeOf(call, nowMs, waiting.expiresMs);
       const outcome = await storePause(take, { id, leg, made, ...kept, waits: this.open }, nowMs);
       return this.#afterPause(outcome, nowMs);
