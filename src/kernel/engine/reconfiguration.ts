@@ -168,15 +168,18 @@ function requireOwnNames(
     const place = placeOf(given[at]);
     if (place === undefined || one.status === "rejected") continue;
     for (const { info } of one.value) {
-      const other = places.get(info.name) ?? place;
+      const other = places.get(info.name);
       places.set(info.name, place);
-      const [here, there] = [place, other].map((each) => path.resolve(each));
-      if (here === undefined || there === undefined || here === there || isIn(here, there) || isIn(there, here))
-        continue;
+      if (other === undefined || isNested(path.resolve(place), path.resolve(other))) continue;
       const problem = `the tool "${info.name}" is in two places: ${other}, and ${place}`;
       throw new GloveboxError("load_error", `${problem}; give each its own name, or leave one of them out`);
     }
   }
+}
+
+/** Whether two paths are one place, or one of them is in the other. */
+function isNested(one: string, other: string): boolean {
+  return one === other || isIn(one, other) || isIn(other, one);
 }
 
 /** As the options have it; `undefined` for a definition. */

@@ -22,14 +22,14 @@ export function isPackages(shown: string): boolean {
 /** A package's module as an isolate can run it. `file` is its path. */
 export async function runnable(contents: string, loader: Loader, file: string): Promise<string> {
   const text = await withoutSearches(withPlainRequires(contents), loader, file);
-  const more = Object.values(ADDED).find(([name]) => name.test(file))?.[1] ?? "";
+  const more = ADDITIONS.find(([path]) => path.test(file))?.[1] ?? "";
   return withAbsentGlobals(withListedGlobals(asInWorkers(text))) + more;
 }
 
-/** What is added to a package's file. */
-const ADDED = {
+/** Additions to files of packages, each with the path of its file. */
+const ADDITIONS = [
   /** What undici has of the web is the isolate's own: undici's would need sockets. Those of Node are made on use. */
-  undici: [
+  [
     /[\\/]node_modules[\\/]undici[\\/]index\.js$/,
     `
 {
@@ -48,7 +48,7 @@ const ADDED = {
    * esbuild writes no types for decorators, and containers, which ask for those of a constructor, fail far from there.
    * Of a class whose parameters have decorators they know what they need.
    */
-  "reflect-metadata": [
+  [
     /[\\/]node_modules[\\/]reflect-metadata[\\/]Reflect(?:Lite)?\.js$/,
     `
 {
@@ -68,7 +68,7 @@ const ADDED = {
 }
 `,
   ],
-} as const;
+] as const;
 
 /** The question of axios whether it is in a worker, where the web's names are and a document is not. */
 const IN_WORKER =
@@ -91,7 +91,7 @@ export function missingText(specifier: string): OnLoadResult {
 /** Uses of a document that nothing asks for before. */
 const DOM =
   /\bdocument\.(?:createElement|implementation|body|head)\b|\bnew (?:XMLHttpRequest|DOMParser)\b|\bwindow\.FormData\b/;
-/** What a form says that does nothing of its package's work, or not all of it. */
+/** Words of a form that does nothing of its package's work, or not all of it. */
 const SAYS_SO =
   /\b(?:does not work in (?:the )?browsers?|Browser-only version|cannot be used in a synchronous context)\b/;
 const ASKS = /typeof (?:document|XMLHttpRequest|DOMParser)\b/;
