@@ -12,6 +12,8 @@ export class Effects {
   readonly keys = new Map<string, string>();
   /** Runs with something that cannot be undone. */
   readonly #changed = new Set<number>();
+  /** Keys of what calls that are stored have written, by program and ordinal. */
+  readonly #written = new Map<string, string>();
   /** The runs of each program, by its seed. */
   readonly #runs = new Map<number, Set<number>>();
   readonly #world: World;
@@ -41,6 +43,14 @@ export class Effects {
     runs.add(run);
   }
 
+  /** A later run of a call writes nothing that an earlier one has written, at whatever time it gets there. */
+  #write(key: string): void {
+    const place = key.slice(0, key.lastIndexOf(":"));
+    const earlier = this.#written.get(place);
+    if (earlier !== undefined && earlier !== key) this.#world.violate(`${earlier} was written again, as ${key}`);
+    this.#written.set(place, key);
+  }
+
   #invoke(method: string, args: AskArgs, onEffect: () => void): unknown {
     const { key, run, mood, isStored = false } = args;
     const times = (this.begun.get(key) ?? 0) + 1;
@@ -49,6 +59,7 @@ export class Effects {
     // What only reads is done again where its process was lost.
     if (times > 1 && !(isStored && method === "read"))
       this.#world.violate(`the handler of ${key} was called ${times} times`);
+    if (method === "write" && isStored) this.#write(key);
     if (method === "write" && !isStored) this.#changed.add(run);
     if (this.#world.trace !== null) this.#world.note(`effect ${method} ${key}`);
     onEffect();

@@ -173,7 +173,7 @@ export class Program {
   #wait(random: Random): void {
     this.#set++;
     this.#live++;
-    const delayMs = random.chance(0.2) ? random.below(150) : random.below(8);
+    const delayMs = random.chance(this.#args.isStored === true ? 0.5 : 0.2) ? random.below(150) : random.below(8);
     const ordinal = this.#set;
     this.#timers.set(
       () => {

@@ -71,6 +71,8 @@ export class BrokerSession implements CallSession {
   readonly #begun = new Set<number>();
   /** Steps of an earlier run that had no answer, and have not been asked for in this one. */
   readonly #waits: Set<number>;
+  /** What a run asks behind its snapshot begins once this resolves: a run that goes on from the snapshot would repeat it. */
+  #rest: PromiseWithResolvers<void> | null = null;
 
   constructor(host: InvokerHost, caller: BrokeredCall, grants: Grants) {
     const journal = caller.journal === undefined ? undefined : (JSON.parse(caller.journal) as RecordedJournal);
@@ -105,6 +107,7 @@ export class BrokerSession implements CallSession {
   end({ attempt, deliveredCount }: AttemptEnd): SessionEnd {
     this.#isEnded = true;
     this.#invoker[Symbol.dispose]();
+    this.goOn();
     if (deliveredCount !== undefined) this.journal.endAfter(deliveredCount);
     const { effects, lastRefusal } = this.#invoker;
     const journal = this.#caller.isRecorded === true ? this.journal.record() : null;
@@ -156,8 +159,8 @@ export class BrokerSession implements CallSession {
     };
     this.journal.append(entry);
     this.#replay.ask(step, respond);
-    const response = this.#invoker.invoke(call, kept.isHeld);
     const { reply } = call;
+    const response = this.#invoker.invoke(call, kept.isHeld, reply === undefined ? this.#rest?.promise : undefined);
     if (reply !== undefined)
       // The call has this answer, whatever is made of it here.
       this.#record(step, { kind: "value", nowMs: reply.answeredMs, json: childAnswer(reply) });
@@ -175,7 +178,10 @@ export class BrokerSession implements CallSession {
     else atNow(response);
   }
 
-  /** The journal of a run that has nothing left to do but wait; `null` where it is not at rest yet. */
+  /**
+   * The journal of a run that has nothing left to do but wait; `null` where it is not at rest yet. What the run asks from
+   * now on waits until `goOn` or its end.
+   */
   snapshot({ asked, delivered, open }: RunProgress): SessionSnapshot | null {
     const { journal } = this;
     if (journal.size !== asked || journal.responseCount !== delivered) return null;
@@ -188,7 +194,17 @@ export class BrokerSession implements CallSession {
     const startMs = performance.now();
     const text = JSON.stringify(journal.record());
     this.#host.work.note(this.#invoker.account, performance.now() - startMs);
+    if (this.#rest === null) {
+      const rest = (this.#rest = Promise.withResolvers<void>());
+      // What is asked until those that wait have begun begins after them.
+      void rest.promise.then(() => (this.#rest = null));
+    }
     return { kind: "journal", journal: text, plan: journal.plan() };
+  }
+
+  /** The run is not ended at its snapshot. */
+  goOn(): void {
+    this.#rest?.resolve();
   }
 
   /** The arguments as the journal keeps them, and whether there was room for the entry. */

@@ -169,9 +169,13 @@ export class CapabilityInvoker implements Disposable {
   /**
    * Carries out a capability call that `isBeyond` has counted. `isHeld`: whether the journal has room for it. Returns the
    * response, or a promise of it where its handler or its turn has to be waited for. Never throws or rejects: a failure
-   * to describe a failure is a response, too.
+   * to describe a failure is a response, too. `rest`: it does not begin before that resolves.
    */
-  invoke(call: CapabilityCall, isHeld: boolean): CapabilityResponse | Promise<CapabilityResponse> {
+  invoke(
+    call: CapabilityCall,
+    isHeld: boolean,
+    rest?: Promise<void>,
+  ): CapabilityResponse | Promise<CapabilityResponse> {
     const startMs = performance.now();
     const { length } = call.args;
     const isInFlight = this.account.hold("inFlightBytes", length);
@@ -180,7 +184,7 @@ export class CapabilityInvoker implements Disposable {
     const release = () => isInFlight && this.account.release("inFlightBytes", length);
     let begun: Beginning;
     try {
-      begun = this.#begin(call, excess, startMs);
+      begun = rest?.then(() => this.#begin(call, excess, startMs)) ?? this.#begin(call, excess, startMs);
     } catch {
       begun = this.#fault(call, startMs);
     }

@@ -160,3 +160,34 @@ test("reading is no effect, and neither is what was refused", async () => {
   await invoked(session, { ...ask(3, 1, { name: "a", arguments: {} }, "call"), capability: "tools" });
   expect(session.effects).toBe(1);
 });
+
+/** Regression, found by the simulation of calls that wait with a slow store: a later run did the effect again. */
+describe("what a run asks behind its snapshot", () => {
+  /** A run that waits at step 1. */
+  async function atRest() {
+    const world = open();
+    void invoked(world.session, ask(1, 1, "waits", "wait"));
+    await Promise.resolve();
+    expect(world.session.snapshot({ asked: 1, delivered: 0, open: [1] })?.kind).toBe("journal");
+    return world;
+  }
+
+  test("waits until the run goes on, and happens in its order", async () => {
+    const { session, effects } = await atRest();
+    const answers = [invoked(session, ask(2, 1, "a")), invoked(session, ask(3, 1, "b"))];
+    await Promise.resolve();
+    expect(effects).toEqual(["waits"]);
+    session.goOn();
+    answers.push(invoked(session, ask(4, 1, "c")));
+    expect(await Promise.all(answers)).toMatchObject([{ json: "2" }, { json: "3" }, { json: "4" }]);
+    expect(effects).toEqual(["waits", "a", "b", "c"]);
+  });
+
+  test("never happens where the run is ended at it", async () => {
+    const { session, effects } = await atRest();
+    const answer = invoked(session, ask(2, 1, "a"));
+    session.end({ attempt: 1 });
+    expect(await answer).toMatchObject({ kind: "failure", failure: { message: expect.stringContaining("has ended") } });
+    expect(effects).toEqual(["waits"]);
+  });
+});

@@ -32,10 +32,17 @@ export const LEG_FAULTS: readonly Fault[] = [
     within: 4_000,
   },
   {
-    title: "an engine that closes cancels a call that is being stored",
-    file: "kernel/engine/durable/call-waits.ts",
-    from: "this.#hasEnded = !this.isStored || goesOnAfter(result, this.isStart) === null;",
-    to: "this.#hasEnded = true;",
+    title: "a run goes on while its pause is stored",
+    file: "kernel/broker/call-session.ts",
+    from: "reply === undefined ? this.#rest?.promise : undefined",
+    to: "undefined",
+    within: 4_000,
+  },
+  {
+    title: "a run that ends while its pause is stored has not ended for the store",
+    file: "kernel/store/calls/durable/durable-tables.ts",
+    from: 'new Set(["running", "paused", "ready"])',
+    to: 'new Set(["running"])',
     within: 4_000,
   },
 ];

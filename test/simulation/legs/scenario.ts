@@ -59,12 +59,14 @@ export function legScenarioOf(seed: number): LegScenario {
     executorFalls: isQuiet ? 0 : random.pick([0, 0.05, 0.2]),
     hostFalls: isQuiet ? 0 : random.pick([0, 0.1, 0.3]),
     stepFalls: isQuiet ? 0 : random.pick([0, 0, 0.01]),
-    store: isQuiet ? NO_FAULTS : { refused: random.pick([0, 0.03]), lost: random.pick([0, 0, 0.03]) },
+    store: isQuiet
+      ? NO_FAULTS
+      : { refused: random.pick([0, 0.03]), lost: random.pick([0, 0, 0.03]), slow: random.pick([0, 0.1, 1]) },
     peopleMs: random.pick([100, 1_500]),
   };
 }
 
-export const NO_FAULTS: StoreFaults = { refused: 0, lost: 0 };
+export const NO_FAULTS: StoreFaults = { refused: 0, lost: 0, slow: 0 };
 
 function callOf(random: Random): StoredCallPlan {
   const args: ProgramArgs = {
@@ -74,7 +76,7 @@ function callOf(random: Random): StoredCallPlan {
       ["disk", "write"],
       ["disk", "read"],
     ],
-    timers: random.below(3),
+    timers: random.below(4),
     leaves: random.chance(0.2),
     isShort: false,
     children: [],

@@ -56,6 +56,8 @@ class Legs {
   #hosts: SimHost[] = [];
   #started = 0;
   #waiting = 0;
+  /** What callers have heard of calls that succeeded. */
+  readonly #outputs = new Map<string, string>();
   /** When an effect was first seen in doubt. */
   readonly #doubtedMs = new Map<string, number>();
 
@@ -164,8 +166,9 @@ class Legs {
   async #run(host: SimHost, at: number, { args, tenant, isDurable }: StoredCallPlan): Promise<void> {
     const call = { id: `call-${at}`, name: "waiter", arguments: args as unknown as Record<string, unknown> };
     const options = { ...(tenant === "" ? {} : { tenant }), ...(isDurable ? { durable: true } : {}) };
-    const { error } = await host.engine.pipeline.execute(call, options);
+    const { success, output, error } = await host.engine.pipeline.execute(call, options);
     if (this.#open.delete(at)) this.#waiting--;
+    if (success) this.#outputs.set(call.id, JSON.stringify(output));
     this.#tell(`call ${at}`, error);
   }
 
@@ -176,11 +179,13 @@ class Legs {
     if (!FAILURES.includes(code)) this.#world.violate(`${what} ended with ${code}: ${error?.message}`);
   }
 
-  /** One that was first stored as it waited is cancelled where its caller has heard of another end by then. */
-  #tellStored(callId: string, error: ToolResult["error"]): void {
-    const plan = this.#scenario.calls[Number(callId.slice("call-".length))];
-    if (error?.code === "cancelled" && plan?.isDurable === false) this.#count("cancelled");
-    else this.#tell(`stored ${callId}`, error);
+  /** The store has the end that the caller has heard. */
+  #checkEnd(callId: string, { output, error }: ToolResult): void {
+    this.#tell(`stored ${callId}`, error);
+    const heard = this.#outputs.get(callId);
+    const stored = JSON.stringify(output);
+    if (heard !== undefined && heard !== stored)
+      this.#world.violate(`${callId} gave ${heard}, and ${stored} is stored`);
   }
 
   /** A person looks at what waits, and decides some of it. */
@@ -252,7 +257,7 @@ class Legs {
     const world = this.#world;
     for (const { id, call_id: callId, state, result } of this.store.rows()) {
       if (state !== "ended" || result === null) world.violate(`${callId} is ${state} for ever, as ${id}`);
-      else this.#tellStored(callId, readResult(result).error);
+      else this.#checkEnd(callId, readResult(result));
     }
     if (this.#waiting > 0) world.violate(`${this.#waiting} callers wait for ever`);
     const [counted, summed] = this.store.books();

@@ -9,10 +9,14 @@ import { SimThread, type World } from "../world.ts";
 /** Time after which an answer that was lost is missed, in milliseconds. */
 const MISSED_MS = 400;
 
-/** Shares of steps that the store refuses, and of those whose answers are lost, as they were taken or not. */
+/** Longest way of a slow step or its answer, in milliseconds: timers fire meanwhile. */
+const SLOW_MS = 150;
+
+/** Shares of steps that the store refuses, of those whose answers are lost, as they were taken or not, and of slow ones. */
 export interface StoreFaults {
   readonly refused: number;
   readonly lost: number;
+  readonly slow: number;
 }
 
 export interface StoredRow {
@@ -50,7 +54,8 @@ export class SimStore implements Disposable {
       const isLost = world.random.chance(this.faults.lost);
       const isTaken = !isLost || world.random.chance(0.5);
       const isRefused = !isLost && world.random.chance(this.faults.refused);
-      const way = () => world.random.between(0.05, 1);
+      const wayMs = this.faults.slow > 0 && world.random.chance(this.faults.slow) ? SLOW_MS : 1;
+      const way = () => world.random.between(0.05, wayMs);
       world.later(this.#thread, way(), "", () => {
         if (isRefused) return world.later(main, way(), `${step.kind} is refused`, () => reject(new StoreError("full")));
         const answer = isTaken ? this.#take(told) : undefined;

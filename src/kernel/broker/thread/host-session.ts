@@ -46,8 +46,10 @@ export interface EngineSession {
   note(note: ReplayNote): void;
   /** The `ReplayPlan` of a further attempt; `null` where the journal is lost. What earlier attempts still send does not count. */
   plan(): Promise<string | null>;
-  /** The journal of a run at rest; `null` where it is not at rest yet, or is lost. */
+  /** The journal of a run at rest; `null` where it is not at rest yet, or is lost. What it asks from then on waits. */
   snapshot(progress: RunProgress): Promise<SessionSnapshot | null>;
+  /** The run is not ended at its snapshot: what it has asked since begins. */
+  goOn(): void;
   /**
    * The call has ended. `asked`: whether it has told the broker so itself, behind what it has asked in its last attempt;
    * `undefined` where that is not known. `null` for a call that has asked nothing.
@@ -183,6 +185,10 @@ export class HostSession implements EngineSession {
       this.#run.outbox.push({ kind: "snapshot", call: this.callNumber, progress });
     }
     return this.#snapshot.promise;
+  }
+
+  goOn(): void {
+    this.#run.outbox.push({ kind: "goOn", call: this.callNumber });
   }
 
   end(end: AttemptEnd, asked?: boolean): Promise<SessionEnd> | null {

@@ -49,6 +49,10 @@ export class LocalSession implements EngineSession {
     return Promise.resolve(this.#session.snapshot(progress));
   }
 
+  goOn(): void {
+    this.#session.goOn();
+  }
+
   end(end: AttemptEnd): SessionEnd {
     return this.#session.end(end);
   }

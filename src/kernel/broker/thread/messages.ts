@@ -109,6 +109,8 @@ export type ToThread =
   | { readonly kind: "end"; readonly call: number; readonly end: AttemptEnd; readonly isHeld?: true }
   /** Asks for the journal of a run at rest. Answered by `snapshot`. */
   | { readonly kind: "snapshot"; readonly call: number; readonly progress: RunProgress }
+  /** The run is not ended at its snapshot. */
+  | { readonly kind: "goOn"; readonly call: number }
   /** The call has ended, and is kept with what the broker has of it. Answered by `kept`. */
   | { readonly kind: "keep"; readonly call: number }
   /** The end of a `handle`. */

@@ -116,6 +116,10 @@ export class ServedCall implements TimedCall {
     return this.isEnded ? null : this.#session.snapshot(progress);
   }
 
+  goOn(): void {
+    this.#session.goOn();
+  }
+
   /** The plan of a further attempt. What earlier ones still send does not count any more. */
   plan(): string {
     this.#isFenced = true;

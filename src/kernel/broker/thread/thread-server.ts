@@ -206,6 +206,8 @@ export class ThreadServer implements PipeListener {
         return this.#plan(message.call);
       case "snapshot":
         return this.#snapshot(message.call, message.progress);
+      case "goOn":
+        return this.#calls.get(message.call)?.goOn();
       case "end":
         return this.#forget(message.call, message.end, message.isHeld);
       case "keep":

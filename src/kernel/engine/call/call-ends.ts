@@ -49,12 +49,12 @@ export class CallEnds {
   end(call: EngineCall, result: ToolResult, reply: CallReply | null = null): void {
     const { waits } = call;
     if (waits === null) return this.#endAs(call, result, reply);
-    waits.release(result);
+    waits.release();
     if (waits.isPaused && result.error?.code === "paused") {
       const { message } = result.error;
       return this.paused(call, failure(toolError("paused", message, { id: waits.id }), result.metadata));
     }
-    if (waits.isStored) return void this.#endStored(call, waits, result, reply);
+    if (waits.isStored || waits.isStoring) return void this.#endStored(call, waits, result, reply);
     this.#endAs(call, result, reply);
   }
 
@@ -67,9 +67,9 @@ export class CallEnds {
   ): Promise<void> {
     const ended = told(call.tool.program?.finish(given) ?? given);
     const result = withMetadata(ended, { ...ended.metadata, durableId });
-    const error = await this.#parts.durable.end(call, result);
-    if (error === null) this.#endAs(call, result, reply);
-    else this.paused(call, failure(error, result.metadata));
+    const end = await this.#parts.durable.end(call, result);
+    if (end.error?.code === "paused") this.paused(call, end);
+    else this.#endAs(call, end, reply);
   }
 
   /** The call has not ended: it is kept, and its caller has its id. */

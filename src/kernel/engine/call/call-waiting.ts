@@ -1,17 +1,17 @@
 import type { CallKeep } from "../../broker/brokered-call.ts";
-import type { ToolResult } from "../../base/result.ts";
 import type { CallIdle } from "../../executor/executor.ts";
 
 /** The waits of a call. Once it is stored, so is what it asks and hears while it runs. */
 export interface CallWaiting extends CallKeep {
   readonly id: string;
-  /** Whether the store has it, and whether this run ends as it waits. */
+  /** Whether the store has it, or is being given it, and whether this run ends as it waits. */
   readonly isStored: boolean;
+  readonly isStoring: boolean;
   readonly isPaused: boolean;
   /** Its run has nothing left to do for now. */
   onIdle(idle: CallIdle): void;
   /** The run has ended: nothing waits any more. */
-  release(result: ToolResult): void;
+  release(): void;
 }
 
 /** An earlier run of a call, which this one repeats. */

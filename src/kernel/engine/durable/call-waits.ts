@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { StoreError } from "../../base/errors.ts";
-import type { ToolResult } from "../../base/result.ts";
 import { seedOf } from "../../base/protocol/prelude.ts";
+import type { SessionSnapshot } from "../../broker/call-session.ts";
 import { CallFailure } from "../../broker/capabilities/capability.ts";
 import type { CallIdle, Executor } from "../../executor/executor.ts";
 import {
@@ -19,7 +19,7 @@ import type { CallWaiting } from "../call/call-waiting.ts";
 import type { EngineCall } from "../call/engine-call.ts";
 import type { WaitingOptions } from "../call-options.ts";
 import { type DurableRuns, madeOf } from "./durable-record.ts";
-import { goesOnAfter, type StoredPause, storePause, takeSurely, TAKEN_OVER } from "./durable-steps.ts";
+import { type StoredPause, storePause, takeSurely, TAKEN_OVER } from "./durable-steps.ts";
 
 /** Pauses between looks at a run that is on its way to rest. */
 const LOOK_LEAST_MS = 5;
@@ -66,6 +66,7 @@ export class CallWaits implements CallWaiting {
   readonly leg: number;
   readonly call: EngineCall;
   isStored: boolean;
+  isStoring = false;
   isPaused = false;
   /** Whether it is the first run of a call that was stored before: its caller waits for it, and may make the call again. */
   isStart = false;
@@ -82,8 +83,6 @@ export class CallWaits implements CallWaiting {
   #isLooking = false;
   /** It is stored, or may be: the run hears nothing more. */
   #isOver = false;
-  /** The call has ended with its run, and does not go on in another one. */
-  #hasEnded = false;
 
   constructor(call: EngineCall, { id, leg, isStored, waits }: StoredLeg, parts: WaitParts) {
     this.call = call;
@@ -168,16 +167,18 @@ export class CallWaits implements CallWaiting {
     if (!this.#isLooking && !this.#isOver && this.#open.size > 0) void this.#look();
   }
 
-  release(result: ToolResult): void {
-    const { take } = this.#parts;
-    this.#hasEnded = !this.isStored || goesOnAfter(result, this.isStart) === null;
-    // Nobody waits any more for the calls that it has made. The store knows which, once it has the call.
-    for (const { wait } of this.isStored ? [] : this.#open.values()) {
-      if (wait.wait.kind !== "call") continue;
-      const { id } = wait.wait;
-      void takeSurely(take, { kind: "cancel", id, tenant: null, message: LEFT, nowMs: Date.now() });
-    }
+  release(): void {
+    if (!this.isStored && !this.isStoring) this.#leave(this.open);
     this.#fail(this.isPaused ? "paused" : "cannot_pause", "the run of the call has ended");
+  }
+
+  /** Nobody waits any more for the calls that it has made. The store knows which, once it has the call. */
+  #leave(waits: readonly NewWait[]): void {
+    for (const { wait } of waits) {
+      if (wait.kind !== "call") continue;
+      const step = { kind: "cancel", id: wait.id, tenant: null, message: LEFT, nowMs: Date.now() } as const;
+      void takeSurely(this.#parts.take, step);
+    }
   }
 
   /** Resolves when what was appended is stored, or cannot be. */
@@ -229,7 +230,17 @@ export class CallWaits implements CallWaiting {
     if (this.#isDueSoon(idle)) return false;
     const open = [...this.#open.keys()];
     const snapshot = (await call.session?.snapshot({ ...idle, open })) ?? null;
-    if (snapshot === null || call.isSettled || this.#idle !== idle) return false;
+    if (snapshot === null) return false;
+    try {
+      return await this.#pause(snapshot, open, idle);
+    } finally {
+      if (!this.#isOver) call.session?.goOn();
+    }
+  }
+
+  /** What the run asks meanwhile waits for the store's answer. */
+  async #pause(snapshot: SessionSnapshot, open: readonly number[], idle: CallIdle): Promise<boolean> {
+    if (this.call.isSettled || this.#idle !== idle) return false;
     if (snapshot.kind === "refused") return this.#fail("cannot_pause", `the call cannot be kept: ${snapshot.reason}`);
     if (open.length !== this.#open.size || open.some((step) => !this.#open.has(step))) return false;
     const nowMs = Date.now();
@@ -264,21 +275,23 @@ export class CallWaits implements CallWaiting {
     return this.#inTurn(async () => {
       if (call.isSettled || this.#idle !== idle || this.#isDueSoon(idle)) return false;
       const made = isStored ? null : madeOf(call, nowMs, waiting.expiresMs);
-      const outcome = await storePause(take, { id, leg, made, ...kept, waits: this.open }, nowMs);
-      return this.#afterPause(outcome, nowMs);
+      const waits = this.open;
+      this.isStoring = true;
+      const outcome = await storePause(take, { id, leg, made, ...kept, waits }, nowMs);
+      this.isStoring = false;
+      if (outcome.kind === "refused" && !isStored && call.isSettled) this.#leave(waits);
+      return this.#afterPause(outcome);
     });
   }
 
-  async #afterPause(stored: StoredPause, nowMs: number): Promise<boolean> {
-    const { id, leg, call } = this;
-    const { take, executor, onPause } = this.#parts;
+  #afterPause(stored: StoredPause): boolean {
+    const { call } = this;
+    const { executor, onPause } = this.#parts;
     switch (stored.kind) {
       case "stored":
         this.#isOver = true;
         this.isStored = true;
-        // Its caller has heard of another end meanwhile.
-        if (this.#hasEnded) await takeSurely(take, { kind: "cancel", id, tenant: null, leg, message: LEFT, nowMs });
-        // The engine closes, or its executor is lost: another one goes on.
+        // It has ended meanwhile, and the store hears of that next.
         if (call.isSettled) return true;
         this.isPaused = true;
         onPause(this);

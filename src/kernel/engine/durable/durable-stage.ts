@@ -1,5 +1,4 @@
 import { valueIn } from "../../base/deadline.ts";
-import type { ToolError } from "../../base/errors.ts";
 import type { JsonValue } from "../../base/json.ts";
 import type { OnDemand } from "../../base/on-demand.ts";
 import type { ToolResult } from "../../base/result.ts";
@@ -114,8 +113,8 @@ export class DurableStage implements DurableCalls, ChildWaits {
   readonly pause = async (call: EngineCall, step: number, asked: AskedPause): Promise<unknown> =>
     (await this.#loaded.get()).durable.pause(call, step, asked);
 
-  /** Stores the end of a call that is stored. Returns the error of one that has not ended, but goes on. */
-  async end(call: EngineCall, result: ToolResult): Promise<ToolError | null> {
+  /** See `Durable.end`. */
+  async end(call: EngineCall, result: ToolResult): Promise<ToolResult> {
     return (await this.#loaded.get()).durable.end(call, result);
   }
 

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type ErrorCode, StoreError } from "../../base/errors.ts";
-import type { ToolResult } from "../../base/result.ts";
+import { readResult, resultText, type ToolResult } from "../../base/result.ts";
 import { LOST_MAX, type MadeCall, type PausedCall, type RunWait } from "../../store/calls/durable/durable-call.ts";
-import type { DurableStep, TakeDurable } from "../../store/calls/durable/durable-step.ts";
+import type { DurableAnswer, DurableStep, TakeDurable } from "../../store/calls/durable/durable-step.ts";
 
 /** Pauses between tries to take a step. */
 const PAUSES_MS = [50, 500, 2_000];
@@ -65,15 +65,34 @@ export async function storeStart(
 }
 
 /** Takes a step that has to be taken, as well as that can be: what is not stored now is found when its process is gone. */
-export async function takeSurely(take: TakeDurable, step: DurableStep): Promise<void> {
+export async function takeSurely(take: TakeDurable, step: DurableStep): Promise<DurableAnswer | null> {
   for (const pauseMs of PAUSES_MS) {
     try {
-      await take(step);
-      return;
+      return await take(step);
     } catch {
       await delay(pauseMs);
     }
   }
+  return null;
+}
+
+/**
+ * Stores the end of a run. A call that goes on and found no place in the queue is ready again, and one that was cut off goes
+ * on as one whose process was lost. Returns the call's result; `null` where another run has to give it.
+ */
+export async function storeEnd(
+  take: TakeDurable,
+  { id, leg }: { readonly id: string; readonly leg: number },
+  result: ToolResult,
+  isStart: boolean,
+): Promise<ToolResult | null> {
+  const goesOn = goesOnAfter(result, isStart);
+  const end = goesOn ?? ({ kind: "end", result: resultText(result), isFailed: !result.success } as const);
+  const answer = await takeSurely(take, { ...end, id, leg, nowMs: Date.now() });
+  if (answer?.kind !== "lost") return goesOn === null ? result : null;
+  // Another run has begun meanwhile, or the step was taken before, and its answer came too late.
+  const known = await takeSurely(take, { kind: "get", id, tenant: null });
+  return known?.kind === "call" && known.call.result !== null ? readResult(known.call.result) : null;
 }
 
 /** Codes of a run that never began, and of one that was cut off. */
@@ -85,7 +104,7 @@ const CUT_OFF: ReadonlyMap<string, number> = new Map([
 ]);
 
 /** How a call goes on after the end of a run; `null`: it has ended, as one has that could not begin its first run. */
-export function goesOnAfter(result: ToolResult, isStart: boolean) {
+function goesOnAfter(result: ToolResult, isStart: boolean) {
   const code = result.error?.code ?? "";
   const isUnrun = result.metadata.attempts === 0 && NOT_BEGUN.has(code);
   if (isUnrun && !isStart) return { kind: "release" } as const;

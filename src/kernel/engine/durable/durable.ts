@@ -1,6 +1,6 @@
 import { parseForWriting, parseWithBigInts } from "../../base/exact-json.ts";
 import { type ToolError, toolError } from "../../base/errors.ts";
-import { emptyMetadata, failure, readResult, resultText, type ToolResult, writableOutput } from "../../base/result.ts";
+import { emptyMetadata, failure, readResult, type ToolResult, writableOutput } from "../../base/result.ts";
 import { type AskedPause, CallFailure, type ChildCallEnd } from "../../broker/capabilities/capability.ts";
 import type { Policy } from "../../broker/policy.ts";
 import type { BrokerClient } from "../../broker/thread/broker-client.ts";
@@ -22,7 +22,7 @@ import type { Events } from "../telemetry/events.ts";
 import { ArgumentChecks } from "./argument-check.ts";
 import { CallWaits, newLeg, type StoredLeg } from "./call-waits.ts";
 import { digestOf, madeOf, UNRUN } from "./durable-record.ts";
-import { goesOnAfter, storePause, storeStart, takeSurely } from "./durable-steps.ts";
+import { storeEnd, storePause, storeStart } from "./durable-steps.ts";
 import { isDurable, mayNeedApproval, type NeededApproval, neededApproval } from "./gate.ts";
 import { shownArguments } from "./shown-arguments.ts";
 import { undoBelow } from "./undo-below.ts";
@@ -259,22 +259,17 @@ export class Durable {
     };
   }
 
-  /**
-   * Stores the end of a call that is stored. One that goes on and found no place in the queue is ready again, and one that
-   * was cut off goes on as one whose process was lost. Returns the error with which its caller hears of that; `null` where
-   * the call has ended.
-   */
-  async end({ waits, options }: EngineCall, result: ToolResult): Promise<ToolError | null> {
-    if (!(waits instanceof CallWaits)) return null;
-    const { id, leg } = waits;
+  /** Stores the end of a call that is stored. Returns the result that its caller hears: `paused` where it goes on. */
+  async end({ waits, options }: EngineCall, result: ToolResult): Promise<ToolResult> {
+    if (!(waits instanceof CallWaits)) return result;
+    const { id } = waits;
     await waits.sent();
-    const goesOn = goesOnAfter(result, waits.isStart);
-    const end = goesOn ?? ({ kind: "end", result: resultText(result), isFailed: !result.success } as const);
-    await takeSurely(this.#parts.take, { ...end, id, leg, nowMs: Date.now() });
+    if (!waits.isStored) return result;
+    const end = await storeEnd(this.#parts.take, waits, result, waits.isStart);
     this.#endStart(waits);
     if (options.undo === "onFailure") this.onPause(undoId(id));
     this.onChange(id);
-    return goesOn === null ? null : pausedError(id, []);
+    return end ?? failure(pausedError(id, []), result.metadata);
   }
 
   /** The first run of a call that was stored before it is over. */

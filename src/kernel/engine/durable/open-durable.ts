@@ -125,9 +125,7 @@ const CHANGES: ReadonlySet<DurableStep["kind"]> = new Set(["pause", "end", "canc
 function takeAndTell(take: TakeDurable, notifier: Notifier | null, onEnd: (ended: EndedCall) => void): TakeDurable {
   return async (step) => {
     const answer = await take(step);
-    // With a run, a call was told of another end before it was stored.
-    const told = step.kind === "cancel" && step.leg !== undefined ? step.id : null;
-    for (const ended of answer.ended ?? []) if (ended.id !== told) onEnd(ended);
+    for (const ended of answer.ended ?? []) onEnd(ended);
     if (notifier === null) return answer;
     if (CHANGES.has(step.kind) || (answer.kind === "ready" && answer.lost.length > 0)) notifier.look();
     return answer;

@@ -76,11 +76,8 @@ export type DurableStep =
       readonly payload: string;
       readonly by: string | null;
     } & StepOfCall)
-  /**
-   * Ends a call that is not running, and the calls that it has made, with `cancelled` and this message. `leg`: only as long as no
-   * later run has begun.
-   */
-  | ({ readonly kind: "cancel"; readonly message: string; readonly leg?: number } & StepOfCall)
+  /** Ends a call that is not running, and the calls that it has made, with `cancelled` and this message. */
+  | ({ readonly kind: "cancel"; readonly message: string } & StepOfCall)
   /**
    * Makes the call that undoes the tool calls of one that has ended, once: it is ready to run. `after`: the id of the last
    * try, which has ended and is followed by another; `null`: it is followed by none. `within`: the call that waits for it, at

@@ -254,9 +254,10 @@ export class DurableTables {
     this.#rows.sql(WEIGH_SQL).run(row.n);
   }
 
+  /** A run may end while its pause is stored: its end counts where no later run has begun. */
   #end({ id, leg, result, isFailed, nowMs }: Of<"end">): DurableAnswer {
     const row = this.#rows.find(id, null);
-    if (row?.state !== "running" || row.leg !== leg) return LOST;
+    if (row?.leg !== leg || !MAY_END.has(row.state)) return LOST;
     this.#finish(row, result, nowMs, isFailed);
     return { kind: "done", call: null };
   }
@@ -312,10 +313,9 @@ export class DurableTables {
     return this.#rows.sql(sql).run(nowMs, id, leg).changes === 0 ? LOST : { kind: "done", call: null };
   }
 
-  #cancel({ id, tenant, message, leg, nowMs }: Of<"cancel">): DurableAnswer {
+  #cancel({ id, tenant, message, nowMs }: Of<"cancel">): DurableAnswer {
     const row = this.#rows.find(id, tenant);
     if (row === undefined) return { kind: "missing" };
-    if (leg !== undefined && row.leg !== leg) return LOST;
     if (row.state === "running" || row.state === "ended") {
       const why = row.state === "ended" ? ENDED : "the call runs at this moment: try again";
       return { kind: "conflict", message: why, call: this.#rows.callOf(row) };
@@ -379,6 +379,7 @@ export class DurableTables {
   }
 }
 
+const MAY_END: ReadonlySet<string> = new Set(["running", "paused", "ready"]);
 const LOST: DurableAnswer = { kind: "lost" };
 const ENDED = "the call has ended";
 const PARENT_ENDED = "the call that made this one has ended";
