@@ -24,9 +24,13 @@ const NOTES = `- \`process.env\` has \`NODE_ENV\`, and the [variables](../how-to
 - Native addons and WebAssembly are refused when they are loaded. Servers of \`http\` are made, and their \`listen\` throws.
 - A warm tool with \`Buffer\` and \`createHmac\` holds 0.8 MB of heap more than one without names of Node.`;
 
+/** Modules that the oldest Node does not have. */
+const NEWER: ReadonlySet<string> = new Set(["ffi"]);
+
 /** The page of Node's names. */
 export function nodePage(): string {
-  const names = builtinModules.map((name) => name.replace(/^node:/, "")).filter((name) => !name.startsWith("_"));
+  const all = builtinModules.map((name) => name.replace(/^node:/, ""));
+  const names = all.filter((name) => !name.startsWith("_") && !NEWER.has(name));
   const rows = names.toSorted().map((name) => {
     const root = name.split("/")[0] ?? name;
     return [`\`${name}\``, isInLibrary(name) ? "a library" : `names and values; else ${adviceOn(root, "")}`];
