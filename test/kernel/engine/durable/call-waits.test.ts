@@ -15,7 +15,15 @@ test("a run whose timer has come near while it was looked at does not pause befo
     return Promise.resolve(++looks === 1 ? null : SNAPSHOT);
   };
   const tool = { script: { isolation: "instance" } };
-  const call = { callNumber: 1, clockMs: 0, isSettled: false, options: {}, parent: null, session: { snapshot, goOn: () => undefined }, tool };
+  const call = {
+    callNumber: 1,
+    clockMs: 0,
+    isSettled: false,
+    options: {},
+    parent: null,
+    session: { snapshot, goOn: () => undefined },
+    tool,
+  };
   const steps: DurableStep[] = [];
   const paused = Promise.withResolvers<CallWaits>();
   const waits = new CallWaits(
