@@ -20,12 +20,24 @@ export async function findToolMistakes(values: Config): Promise<readonly Setting
   const missing = await findMissing(values);
   const tools = (values.tools ?? []).map((tool) => (typeof tool === "string" ? { path: tool } : tool));
   if (tools.length === 0) return missing;
-  const { root, packages } = values;
+  const { root, packages, limits = {}, maxLimits = {} } = values;
   const given = { ...(root === undefined ? {} : { root }), ...(packages === undefined ? {} : { packages }) };
-  await using engine = await openEmptyEngine(given, { workers: 1, executor: { kind: "process", spare: false } });
+  await using engine = await openEmptyEngine(
+    { ...given, limits, maxLimits },
+    { workers: 1, executor: { kind: "process", spare: false } },
+  );
   const mistakes: SettingMistake[] = [...missing];
+  const cuts: SettingMistake[] = [];
+  let path: readonly string[] = [];
+  engine.on("tool:register", ({ info: { name }, cut }) => {
+    for (const { limit, declared, value } of cut) {
+      const message = `${JSON.stringify(name)} declares ${limit} ${declared} and has ${value}: raise maxLimits.${limit} to allow more`;
+      cuts.push({ rule: "tools/limits", severity: "warning", path, message });
+    }
+  });
   for (const [at, tool] of tools.entries()) {
     if (missing.some(({ path }) => path[0] === "tools" && path[1] === `${at}`)) continue;
+    path = ["tools", `${at}`];
     const failures = await Promise.all(
       (await sourcesAt(tool.path)).map((path) =>
         engine.register({ ...tool, path }).then(
@@ -34,11 +46,15 @@ export async function findToolMistakes(values: Config): Promise<readonly Setting
         ),
       ),
     );
-    const path = ["tools", `${at}`];
+    const place = path;
     mistakes.push(
-      ...failures.flatMap((message) => (message === null ? [] : [{ rule: "tools/load" as const, path, message }])),
+      ...failures.flatMap((message) =>
+        message === null ? [] : [{ rule: "tools/load" as const, path: place, message }],
+      ),
     );
   }
+  // All are registered once more below.
+  const warnings = [...cuts];
   if (mistakes.length === 0 && tools.length > 1) {
     // Only together do they show a name that is in two places.
     const message = await engine.reconfigure({ ...given, tools }).then(
@@ -48,7 +64,8 @@ export async function findToolMistakes(values: Config): Promise<readonly Setting
     if (message !== null) mistakes.push({ rule: "tools/load", path: ["tools"], message });
   }
   // The rule may be for the tool that does not load.
-  return mistakes.length > missing.length ? mistakes : [...mistakes, ...findUnmatched(values, engine.list())];
+  const unmatched = mistakes.length > missing.length ? [] : findUnmatched(values, engine.list());
+  return [...mistakes, ...warnings, ...unmatched];
 }
 
 /** The modules in a folder one by one, so that each mistake is found; the path itself where that says what is wrong. */

@@ -18,6 +18,7 @@ export interface ConfigFinding {
     | "config/missing-package"
     | "policy/unknown-capability"
     | "policy/matches-nothing"
+    | "tools/limits"
     | "tools/load";
   /** A `warning` does not make the configuration invalid. Default: `error`. */
   readonly severity?: "warning";

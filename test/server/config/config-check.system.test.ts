@@ -137,6 +137,17 @@ describe("glovebox config check", () => {
     ]);
   });
 
+  test("warns of a limit that a tool declares above maxLimits", async () => {
+    const folder = await temporaryFolder({
+      "glovebox.config.yaml": "tools: [./tools]\nmaxLimits: { cpuMs: 100 }\n",
+      "tools/slow.js":
+        'export const spec = { name: "slow", description: "Slow.", limits: { cpuMs: 500 } };\nexport default () => 1;',
+    });
+    const { code, stderr } = await check(folder);
+    const said = 'tools/limits  "slow" declares cpuMs 500 and has 100: raise maxLimits.cpuMs to allow more';
+    expect([code, stderr]).toEqual([0, expect.stringContaining(said)]);
+  });
+
   test("writes SARIF, and annotations for GitHub in which no text of the file adds a command", async () => {
     const text = 'policy: { rules: [{ allow: { "a%\\n::error::b": true } }] }\nlogLevel: loud\n';
     const folder = await temporaryFolder({ "c:d.yaml": text, "empty/keep": "" });
