@@ -74,7 +74,7 @@ test("a call of which a byte was changed in the file answers store_failed, has n
   const { path, effects, open, pause, approve } = await place();
   const engine = await open(SECRET);
   const [damaged, sound] = [await pause(engine, 5), await pause(engine, 6)];
-  using database = new DatabaseSync(path);
+  using database = new DatabaseSync(path, { timeout: 60_000 });
   const change = (column: string) =>
     database
       .prepare(

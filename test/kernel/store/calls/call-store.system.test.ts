@@ -106,7 +106,7 @@ describe("a file that cannot be used", () => {
     const { store, list } = openStore({ path });
     store.keep(rowOf({ id: "first" }), 0);
     await list();
-    const other = new DatabaseSync(path);
+    const other = new DatabaseSync(path, { timeout: 60_000 });
     other.exec("BEGIN IMMEDIATE");
     store.keep(rowOf({ id: "second" }), 0);
     expect(idsOf(await list())).toEqual(["first"]);
