@@ -213,6 +213,32 @@ const NODE_POLLUTION: readonly Hazard[] = (["instance", "context", "isolate"] as
   },
 }));
 
+/** What packages of the library keep for themselves: only an error, a callback or a result leads to it. */
+const PACKAGE_POLLUTION: readonly Hazard[] = (["instance", "context", "isolate"] as const).map((isolation) => ({
+  name: `pollution of what packages behind Node's names keep for themselves, at level ${isolation}`,
+  isolation,
+  module: `import hooks from "node:async_hooks"; import querystring from "node:querystring"; import stream from "node:stream"; import url from "node:url"; import util from "node:util";
+    const thrown = (fail) => { try { return fail(); } catch (error) { return error; } };
+    const given = (colors) => { let all; util.inspect({ [util.inspect.custom]: (...args) => { all = args; } }, { colors }); return all; };`,
+  body: `const { inspect } = util;
+    const show = given(false)[2];
+    const errors = [() => inspect(util.formatWithOptions(1)), () => util.stripVTControlCharacters(1), () => url.fileURLToPath(1), () => url.fileURLToPath("http://a"), () => querystring.escape("\\ud800"), () => new stream.Writable().write(null), () => new stream.Readable({ highWaterMark: -1 }), () => stream.addAbortSignal(AbortSignal.abort(), new stream.Readable().on("error", () => {})).errored].map((fail) => thrown(fail));
+    const pair = stream.Duplex.from({ readable: new stream.PassThrough(), writable: new stream.PassThrough() });
+    const all = [hooks.createHook({}), show, given(false)[1].stylize, given(true)[1].stylize, ...[...errors, pair].flatMap((one) => [Object.getPrototypeOf(one), Object.getPrototypeOf(one).constructor])];
+    if (input.look) return [String(all.findIndex((one) => Object.hasOwn(one, "mine"))), inspect("a", { colors: true }), errors.map((error) => typeof error.toString()).join()];
+    for (const one of all) {
+      try { Object.defineProperty(one, "mine", { value: 1 }); } catch {}
+      try { one.toString = () => 1; } catch {}
+    }
+    try { show.styles = new Proxy({}, { get: () => "red" }); } catch {}
+    return 'done';`,
+  ends: ["ok"] as const,
+  next: {
+    arguments: { look: true },
+    output: ["-1", "\u001B[32m'a'\u001B[39m", Array(8).fill("string").join()],
+  },
+}));
+
 const REMEMBERING: readonly Hazard[] = [
   {
     name: "global variables made by indirect eval and Function",
@@ -247,6 +273,7 @@ attack("ways out of the realm", {
     ...TALE,
     ...POLLUTION,
     ...NODE_POLLUTION,
+    ...PACKAGE_POLLUTION,
     ...REMEMBERING,
   ],
 });

@@ -137,6 +137,7 @@ class AsyncResource {
 }
 
 const hook = { enable: () => hook, disable: () => hook };
+export const hidden = [hook];
 
 export const shared: NodeModule = {
   AsyncLocalStorage,

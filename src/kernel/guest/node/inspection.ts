@@ -1,6 +1,7 @@
 import { formatWithOptions as formatWith, inspect as show, stripVTControlCharacters } from "node-inspect-extracted";
 import { invalidArgType } from "./inner/errors.ts";
 import { kept, type NodeModule } from "./inner/library.ts";
+import { thrown } from "./inner/samples.ts";
 
 /** `util.inspect` and `util.format`: Node's own, from a package that extracts them. Their options belong to the instance. */
 
@@ -48,3 +49,12 @@ function formatWithOptions(options: unknown, ...args: readonly unknown[]): strin
 }
 
 export const shared: NodeModule = { inspect, format, formatWithOptions, stripVTControlCharacters };
+
+/** What the package hands to `[util.inspect.custom]`, and what it throws: its own functions and classes. */
+export function samples(): readonly unknown[] {
+  const given: unknown[] = [];
+  const value = { [show.custom]: (_depth: number, { stylize }: { stylize: unknown }) => given.push(stylize) };
+  for (const colors of [false, true]) show(value, { colors });
+  const fails = [() => formatWith(1 as never), () => stripVTControlCharacters(1 as never)];
+  return [show, ...given, ...fails.map((fail) => thrown(fail))];
+}

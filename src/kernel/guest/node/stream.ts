@@ -1,4 +1,5 @@
 import stream from "readable-stream";
+import errors from "readable-stream/lib/ours/errors.js";
 import { library, type NodeModule } from "./inner/library.ts";
 
 /** `node:stream`. */
@@ -28,7 +29,8 @@ classes["setDefaultHighWaterMark"] = function setDefaultHighWaterMark(): never {
 };
 
 export const shared = classes;
-export const hidden = [promises];
+// Nothing but an error leads to its class: the package makes one for each code.
+export const hidden = [promises, errors];
 
 type Stream = { iterator?: () => object; [Symbol.asyncIterator]?: () => object };
 export function samples(): readonly unknown[] {
@@ -37,5 +39,10 @@ export function samples(): readonly unknown[] {
     return new (classes[name] as new (options: object) => Stream)(options);
   });
   const from = (classes["Readable"] as unknown as { from(list: unknown[]): Stream }).from([]);
-  return [...made, from, from.iterator?.()];
+  // The class of pairs is one that the package does not export. Only the class: a pair without a readable side has nothing
+  // to do, but its parts go on changing.
+  const { Duplex } = classes as unknown as { Duplex: { from(parts: object): Stream } };
+  const writable = new (classes["Writable"] as new (options: object) => Stream)(options);
+  const pairs: unknown = Object.getPrototypeOf(Duplex.from({ writable }));
+  return [...made, from, from.iterator?.(), pairs];
 }

@@ -1,3 +1,4 @@
+import * as errors from "unenv/node/internal/url/errors";
 import legacy from "unenv/node/url";
 import { type NodeModule, shareGlobals } from "./inner/library.ts";
 
@@ -9,6 +10,9 @@ export const shared: NodeModule = {
   domainToUnicode: domainToASCII,
 };
 shareGlobals(shared, ["URL", "URLSearchParams"]);
+
+/** Nothing but an error leads to its class. */
+export const hidden = Object.values(errors);
 
 function fileURLToPathBuffer(url: string | URL): unknown {
   const toPath = legacy["fileURLToPath"] as (url: string | URL) => string;

@@ -16,6 +16,13 @@ declare module "readable-stream" {
   const stream: { [name: string]: unknown };
   export default stream;
 }
+declare module "readable-stream/lib/ours/errors.js" {
+  const errors: { readonly [name: string]: unknown };
+  export default errors;
+}
+declare module "unenv/node/internal/url/errors" {
+  export const ERR_INVALID_ARG_TYPE: unknown;
+}
 declare module "unenv/node/url" {
   const url: { readonly [name: string]: unknown };
   export default url;
