@@ -35,7 +35,7 @@ export function countOf(count: number, noun: string): string {
 
 /** Escapes a text for one line of a screen, including cursor movements and changes of the writing direction. */
 export function visible(text: string): string {
-  return text.replaceAll(/[\t\n\p{C}\p{Zl}\p{Zp}]/gu, (character) => {
+  return text.replaceAll(/[\t\n\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu, (character) => {
     const code = character.codePointAt(0) ?? 0;
     return `\\u${code > 0xffff ? `{${code.toString(16)}}` : code.toString(16).padStart(4, "0")}`;
   });

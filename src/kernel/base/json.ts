@@ -18,9 +18,12 @@ export function memberOf(value: unknown, name: string): unknown {
 /** Characters without a glyph of their own: controls, formats, surrogates, line and paragraph ends. */
 export const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
 
+/** These, and what fonts leave out, such as selectors of variants, which can hold a text of their own. */
+const UNSEEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+
 /** JSON for a file that people read and other languages parse, such as YAML: invisible characters are escaped. */
 export function visibleJson(value: JsonValue): string {
-  return JSON.stringify(value).replaceAll(INVISIBLE, (character) =>
+  return JSON.stringify(value).replaceAll(UNSEEN, (character) =>
     Array.from({ length: character.length }, (_, at) => escapeUnit(character.charCodeAt(at))).join(""),
   );
 }

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { escapeHtml } from "../../contrib/agentspace/form.ts";
 import { writeAny } from "../../kernel/base/json-writer.ts";
+import { seen } from "../../kernel/base/unseen.ts";
 import type { LinkedCall } from "../../kernel/engine/durable/durable-calls.ts";
 
 const STYLE =
@@ -8,8 +9,6 @@ const STYLE =
 const STYLE_HASH = createHash("sha256").update(STYLE).digest("base64");
 /** Values up to this length are shown; longer ones are not approved here. */
 const SHOWN_MAX = 64 * 1024;
-/** Characters that change the order in which a text is read, or cannot be seen. */
-const UNSEEN = /[\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /** A page loads nothing, runs nothing, and sends forms to its own server only. Its address goes to no other site. */
 export const PAGE_HEADERS = {
@@ -54,10 +53,6 @@ function page(title: string, content: string): string {
 
 function plain(text: string): string {
   return escapeHtml(seen(text));
-}
-
-function seen(text: string): string {
-  return text.replaceAll(UNSEEN, (sign) => `\\u{${(sign.codePointAt(0) ?? 0).toString(16)}}`);
 }
 
 /** JSON with indents; of values with long integers, without. */

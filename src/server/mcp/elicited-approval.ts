@@ -14,6 +14,7 @@ import {
 import { GloveboxError } from "../../kernel/base/errors.ts";
 import { isObject, type JsonValue, memberOf, visibleJson } from "../../kernel/base/json.ts";
 import type { ToolResult } from "../../kernel/base/result.ts";
+import { seen } from "../../kernel/base/unseen.ts";
 import { DecisionConflict } from "../../kernel/engine/durable/durable-calls.ts";
 import type { CallWait, Decision } from "../../kernel/store/calls/durable/durable-call.ts";
 import type { OwnWaits } from "../../kernel/tool/contracts/runner.ts";
@@ -120,7 +121,7 @@ export class ElicitedApprovals {
     const wait = call?.waits.find(isOwnApproval);
     if (call === undefined || wait === undefined) return null;
     const shown = visibleJson(wait.arguments as JsonValue);
-    const message = `${wait.message}\n\nTool: ${wait.tool ?? call.tool}\nArguments: ${shown}`;
+    const message = `${seen(wait.message)}\n\nTool: ${wait.tool ?? call.tool}\nArguments: ${shown}`;
     // Who decides has to see all that runs.
     return message.length > SHOWN_MAX ? null : { id: call.id, step: wait.step, digest: wait.digest, message };
   }

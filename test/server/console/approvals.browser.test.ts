@@ -171,6 +171,15 @@ describe("a call that waits for an approval", () => {
     expect(await other.page.getByLabel("Your name, for the record").inputValue()).toBe("");
   });
 
+  test("shows all that would run, also what nobody sees and what is long", async () => {
+    const args = { order: "to \u202eeve", amount: 12, note: `${"a".repeat(600_000)}\u{e0102}end` };
+    await using visited = await visit(browser, at(await pausedCall(args)));
+    const shown =
+      (await visited.page.getByRole("group", { name: "Arguments", exact: true }).first().textContent()) ?? "";
+    expect(shown).toContain(String.raw`"order": "to \u202eeve"`);
+    expect(shown).toContain(String.raw`a\udb40\udd02end"`);
+  });
+
   test("runs with edited arguments, once they match the schema", async () => {
     const id = await pausedCall({ order: "A-10", amount: 12 });
     await using visited = await visit(browser, at(id));
@@ -551,15 +560,16 @@ describe("the list of calls that wait", () => {
   });
 });
 
-test("hostile and very long texts are shown as texts, and in part", async () => {
+test("hostile and very long texts are shown as texts, and as a whole", async () => {
   const id = await pausedCall({ message: HOSTILE, data: { [HOSTILE]: HOSTILE, long: "y".repeat(700_000) } }, "ask");
   await using visited = await visit(browser, `${server.url}/#/approvals?tool=ask`);
   const { page, complaints, requests } = visited;
   await page.getByText(HOSTILE).first().waitFor();
   await page.goto(at(id));
   const asking = part(page, "The call asks for an approval");
-  await asking.getByText(/more characters are not shown/).waitFor();
-  expect(await asking.textContent()).toContain(HOSTILE);
+  const shown = await asking.textContent();
+  expect(shown).toContain(HOSTILE);
+  expect(shown).toContain("y".repeat(700_000));
   await page.getByLabel("Reason of a refusal").fill(HOSTILE);
   await press(page, "Refuse");
   await part(page, "Waits").getByText(HOSTILE).waitFor();

@@ -78,7 +78,7 @@ function tokenFor(id: string, digest: string, expiresMs: number, secret = SECRET
 }
 
 test("the page of a link shows the tool, the message and the arguments as text, and decides nothing", async () => {
-  const { call, link } = await linked({ order: "</pre><b>bold" });
+  const { call, link } = await linked({ order: "</pre><b>bold", note: "yes\u{fe01}\u{e0102}\u3164\u0085" });
   expect(link.startsWith("https://tools.example.com/v1/decisions/")).toBe(true);
   for (const method of ["GET", "HEAD", "GET"]) {
     const response = await fetch(here(link), { method });
@@ -91,6 +91,7 @@ test("the page of a link shows the tool, the message and the arguments as text, 
     expect(html).not.toMatch(/<script|<b>|\u202E/);
     expect(html).toContain("&#60;script&#62;");
     expect(html).toContain("\\u{202e}evil");
+    expect(html).toContain("yes\\u{fe01}\\u{e0102}\\u{3164}\\u{85}");
     expect(html).toContain("&#60;/pre&#62;&#60;b&#62;bold");
     expect(html).toContain("refund");
   }

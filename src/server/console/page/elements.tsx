@@ -3,6 +3,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useId } from "preact/hooks";
 import { messageOf } from "./api.ts";
 import { addressOf } from "./router.ts";
+import { seen } from "./unseen.ts";
 
 export type Tone = "plain" | "good" | "warn" | "bad";
 
@@ -152,8 +153,8 @@ const SHOWN_MAX = 500_000;
 const TOKEN = /("(?:\\.|[^"\\])*")(\s*:)?|\b(?:true|false|null)\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
 /** A value as indented JSON. */
-export function JsonView({ label, value }: { label: string; value: unknown }) {
-  return <TextView label={label} text={JSON.stringify(value, null, 2) ?? "nothing"} isJson />;
+export function JsonView({ label, value, isWhole = false }: { label: string; value: unknown; isWhole?: boolean }) {
+  return <TextView label={label} text={JSON.stringify(value, null, 2) ?? "nothing"} isJson isWhole={isWhole} />;
 }
 
 /** A value as text if it is one, else as JSON. */
@@ -161,9 +162,18 @@ export function ValueView({ label, value }: { label: string; value: unknown }) {
   return typeof value === "string" ? <TextView label={label} text={value} /> : <JsonView label={label} value={value} />;
 }
 
+interface TextViewProps {
+  readonly label: string;
+  readonly text: string;
+  readonly isJson?: boolean;
+  /** Nothing is cut off: somebody decides by it. */
+  readonly isWhole?: boolean;
+}
+
 /** A box with a text, unformatted. */
-export function TextView({ label, text, isJson = false }: { label: string; text: string; isJson?: boolean }) {
-  const shown = text.slice(0, SHOWN_MAX);
+export function TextView({ label, text: original, isJson = false, isWhole = false }: TextViewProps) {
+  const text = seen(original);
+  const shown = isWhole ? text : text.slice(0, SHOWN_MAX);
   const left = text.length - shown.length;
   return (
     <ScrollBox label={label} class="code-box">

@@ -5,6 +5,7 @@ import type { DurableCall, OpenApproval } from "../durable-call.ts";
 import { Badge, Card, JsonView, Notice, Part, TextView, ToolLink } from "../elements.tsx";
 import { formatSpan } from "../format.ts";
 import { tools } from "../tools.ts";
+import { seen } from "../unseen.ts";
 import { recordOf, type ToolInfo } from "../wire.ts";
 import { type ApprovalProps, DecisionForm, roleObstacle } from "./decision-form.tsx";
 
@@ -20,12 +21,12 @@ export function ApprovalCard(props: ApprovalProps) {
   const heading = wait.tool === null ? "The call asks for an approval" : `Approve a call of ${wait.tool}?`;
   return (
     <Card heading={heading.slice(0, 200)}>
-      <p class="lead">{wait.message.slice(0, TEXT_MAX)}</p>
+      <p class="lead">{seen(wait.message.slice(0, TEXT_MAX))}</p>
       {tool !== undefined && <About tool={tool} wait={wait} />}
       <Facts {...props} />
       <Part heading={wait.tool === null ? "What the call shows" : "Arguments"}>
-        {wait.tool === "run_code" && typeof code === "string" && <TextView label="Program" text={code} />}
-        <JsonView label="Arguments" value={wait.arguments} />
+        {wait.tool === "run_code" && typeof code === "string" && <TextView label="Program" text={code} isWhole />}
+        <JsonView label="Arguments" value={wait.arguments} isWhole />
       </Part>
       {obstacle === null ? <DecisionForm {...props} schema={tool?.inputSchema ?? {}} /> : <Notice>{obstacle}</Notice>}
     </Card>
@@ -51,7 +52,7 @@ function About({ tool, wait }: { tool: ToolInfo; wait: OpenApproval }) {
           <Badge text={words} tone={mark === "destructive" ? "bad" : "plain"} />
         ))}
       </div>
-      <p class="lead muted">{description.slice(0, TEXT_MAX)}</p>
+      <p class="lead muted">{seen(description.slice(0, TEXT_MAX))}</p>
       {digest !== undefined && digest !== wait.version && (
         <Notice>
           The tool is another version now than the one that was to run. An approval will be refused as a conflict.

@@ -19,7 +19,7 @@ export function DoubtCard(props: DoubtProps) {
         it.
       </p>
       <Part heading="Arguments">
-        <TextView label="Arguments" text={args} isJson />
+        <TextView label="Arguments" text={args} isJson isWhole />
       </Part>
       {obstacle === null ? <DoubtForm {...props} /> : <Notice>{obstacle}</Notice>}
     </Card>
