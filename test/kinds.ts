@@ -1,7 +1,8 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { join, sep } from "node:path";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type ComponentName, componentsOf, MISSING } from "./components.ts";
+import { filesBelow } from "./source-files.ts";
 
 const TEST = fileURLToPath(new URL(".", import.meta.url));
 
@@ -46,24 +47,20 @@ export interface TestFile {
 
 /** All test files, with their kinds. */
 export function testFiles(): TestFile[] {
-  return (
-    readdirSync(TEST, { recursive: true, encoding: "utf8" })
-      .map((name) => name.split(sep).join("/"))
-      // A run that was killed may have left a folder with others' modules.
-      .filter((name) => name.endsWith(".test.ts") && !/(?:^|\/)\./.test(name))
-      .map((name) => {
-        const kind = kindOf(name);
-        const text = readFileSync(join(TEST, name), "utf8");
-        const named: readonly ComponentName[] = [...KINDS[kind].needs, ...componentsOf(text)];
-        return {
-          path: `test/${name}`,
-          kind,
-          missing: MISSING.filter((component) => named.includes(component)),
-          // Attacks have both of their shapes there.
-          isLonger: kind === "slow" || kind === "attack" || /^import .*\/length\.ts";$/m.test(text),
-        };
-      })
-  );
+  return filesBelow(TEST)
+    .filter((name) => name.endsWith(".test.ts"))
+    .map((name) => {
+      const kind = kindOf(name);
+      const text = readFileSync(join(TEST, name), "utf8");
+      const named: readonly ComponentName[] = [...KINDS[kind].needs, ...componentsOf(text)];
+      return {
+        path: `test/${name}`,
+        kind,
+        missing: MISSING.filter((component) => named.includes(component)),
+        // Attacks have both of their shapes there.
+        isLonger: kind === "slow" || kind === "attack" || /^import .*\/length\.ts";$/m.test(text),
+      };
+    });
 }
 
 function kindOf(name: string): Kind {

@@ -4,10 +4,17 @@ import { fileURLToPath } from "node:url";
 
 export const SRC = fileURLToPath(new URL("../src", import.meta.url));
 
+/** Files below a folder, by their paths in it. Not those of hidden folders: tests write and remove such folders meanwhile. */
+export function filesBelow(folder: string): readonly string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    if (entry.name.startsWith(".") || entry.name === "node_modules") return [];
+    if (!entry.isDirectory()) return [entry.name];
+    return filesBelow(join(folder, entry.name)).map((name) => `${entry.name}/${name}`);
+  });
+}
+
 /** Files of `src` with TypeScript, by their paths in it. */
-export const files: readonly string[] = readdirSync(SRC, { recursive: true, encoding: "utf8" })
-  .filter((name) => /\.tsx?$/.test(name))
-  .map((name) => name.split(sep).join("/"));
+export const files: readonly string[] = filesBelow(SRC).filter((name) => /\.tsx?$/.test(name));
 
 /** Files of `src` that a file imports, at once or later. */
 export function importsOf(file: string): readonly string[] {

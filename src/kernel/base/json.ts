@@ -21,11 +21,20 @@ export const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
 /** These, and what fonts leave out, such as selectors of variants, which can hold a text of their own. */
 const UNSEEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
+/**
+ * A text as somebody may be shown it who decides by it: what changes the order of reading, or is not seen, is escaped as in
+ * JSON, so that JSON keeps its meaning. Line feeds and tabs stay.
+ */
+export function seen(text: string): string {
+  return text.replaceAll(UNSEEN, (sign) => {
+    if (sign === "\n" || sign === "\t") return sign;
+    return Array.from({ length: sign.length }, (_, at) => escapeUnit(sign.charCodeAt(at))).join("");
+  });
+}
+
 /** JSON for a file that people read and other languages parse, such as YAML: invisible characters are escaped. */
 export function visibleJson(value: JsonValue): string {
-  return JSON.stringify(value).replaceAll(UNSEEN, (character) =>
-    Array.from({ length: character.length }, (_, at) => escapeUnit(character.charCodeAt(at))).join(""),
-  );
+  return seen(JSON.stringify(value));
 }
 
 function escapeUnit(unit: number): string {

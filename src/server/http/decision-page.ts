@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { escapeHtml } from "../../contrib/agentspace/form.ts";
 import { writeAny } from "../../kernel/base/json-writer.ts";
-import { seen } from "../../kernel/base/unseen.ts";
+import { seen } from "../../kernel/base/json.ts";
 import type { LinkedCall } from "../../kernel/engine/durable/durable-calls.ts";
 
 const STYLE =

@@ -12,9 +12,8 @@ import {
   type ServerContext,
 } from "@modelcontextprotocol/server";
 import { GloveboxError } from "../../kernel/base/errors.ts";
-import { isObject, type JsonValue, memberOf, visibleJson } from "../../kernel/base/json.ts";
+import { isObject, type JsonValue, memberOf, seen, visibleJson } from "../../kernel/base/json.ts";
 import type { ToolResult } from "../../kernel/base/result.ts";
-import { seen } from "../../kernel/base/unseen.ts";
 import { DecisionConflict } from "../../kernel/engine/durable/durable-calls.ts";
 import type { CallWait, Decision } from "../../kernel/store/calls/durable/durable-call.ts";
 import type { OwnWaits } from "../../kernel/tool/contracts/runner.ts";

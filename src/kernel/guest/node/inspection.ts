@@ -1,7 +1,6 @@
 import { formatWithOptions as formatWith, inspect as show, stripVTControlCharacters } from "node-inspect-extracted";
-import { invalidArgType } from "./inner/errors.ts";
+import { invalidArgType, thrown } from "./inner/errors.ts";
 import { kept, type NodeModule } from "./inner/library.ts";
-import { thrown } from "./inner/samples.ts";
 
 /** `util.inspect` and `util.format`: Node's own, from a package that extracts them. Their options belong to the instance. */
 

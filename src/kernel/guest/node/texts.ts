@@ -1,7 +1,7 @@
 import punycode from "unenv/node/punycode";
 import querystring from "unenv/node/querystring";
 import type { NodeModule } from "./inner/library.ts";
-import { thrown } from "./inner/samples.ts";
+import { thrown } from "./inner/errors.ts";
 import { StringDecoder } from "./inner/string-decoder.ts";
 
 /** Small modules for texts: `node:string_decoder`, `node:querystring` and `node:punycode`. */

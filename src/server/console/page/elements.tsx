@@ -2,8 +2,8 @@ import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useId } from "preact/hooks";
 import { messageOf } from "./api.ts";
+import { seen } from "./format.ts";
 import { addressOf } from "./router.ts";
-import { seen } from "./unseen.ts";
 
 export type Tone = "plain" | "good" | "warn" | "bad";
 

@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { filesBelow } from "../../../source-files.ts";
 import { titlesIn } from "../../../titles.ts";
 import { WAITING } from "./waiting.ts";
 
@@ -36,7 +37,7 @@ export function readRows(): readonly Row[] {
 
 /** What all tests say that they prove. */
 export function findProofs(): readonly Proof[] {
-  const files = readdirSync(TESTS, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"));
+  const files = filesBelow(TESTS).filter((file) => file.endsWith(".ts"));
   return files.toSorted().flatMap((file) => proofsIn(file, readFileSync(join(TESTS, file), "utf8")));
 }
 

@@ -109,3 +109,12 @@ export function abortError(reason?: unknown): Error {
   if (reason !== undefined) error.cause = reason;
   return error;
 }
+
+/** What a function throws: only that leads to classes of errors that a package keeps for itself. */
+export function thrown(fail: () => unknown): unknown {
+  try {
+    return fail();
+  } catch (error) {
+    return error;
+  }
+}

@@ -3,9 +3,8 @@ import { useEffect } from "preact/hooks";
 import { caller } from "../caller.ts";
 import type { DurableCall, OpenApproval } from "../durable-call.ts";
 import { Badge, Card, JsonView, Notice, Part, TextView, ToolLink } from "../elements.tsx";
-import { formatSpan } from "../format.ts";
+import { formatSpan, seen } from "../format.ts";
 import { tools } from "../tools.ts";
-import { seen } from "../unseen.ts";
 import { recordOf, type ToolInfo } from "../wire.ts";
 import { type ApprovalProps, DecisionForm, roleObstacle } from "./decision-form.tsx";
 
