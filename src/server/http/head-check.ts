@@ -17,7 +17,7 @@ interface Problem {
 
 /**
  * Refuses heads that Node's parser accepts and that a proxy could read in another way than this server: several hosts or
- * none (except in HTTP/1.0), a host that is no host, a fragment in the target, and a transfer coding besides `chunked`.
+ * none (except in HTTP/1.0), several keys or content types, a host that is no host, a fragment in the target, and a transfer coding besides `chunked`.
  * Also a body in a content coding, which nothing here decodes.
  * Where the target has a host of its own, that is the request's (RFC 9112, section 3.2.2).
  */
@@ -39,14 +39,14 @@ export function isPlainHead(head: Head): boolean {
   const { headers, url = "" } = head;
   const isPath = url.startsWith("/") && !url.includes("#");
   const isPlain = headers["transfer-encoding"] === undefined && headers["content-encoding"] === undefined;
-  return isPath && isPlain && countHosts(head) === 1 && HOST.test(headers.host ?? "");
+  return isPath && isPlain && headers.host !== undefined && repeatedOf(head) === null && HOST.test(headers.host);
 }
 
 function problemOfHead(head: Head): Problem | null {
   const { headers, httpVersion, url = "" } = head;
-  const hosts = countHosts(head);
-  if (hosts > 1) return invalid("the request has more than one Host header");
-  if (hosts === 0 && httpVersion !== "1.0") return invalid("the request has no Host header");
+  const repeated = repeatedOf(head);
+  if (repeated !== null) return invalid(`the request has more than one ${repeated} header`);
+  if (headers.host === undefined && httpVersion !== "1.0") return invalid("the request has no Host header");
   if (!HOST.test(headers.host ?? "")) return invalid("the Host header is no host");
   const authority = AUTHORITY.exec(url)?.[1];
   if (authority !== undefined && (authority === "" || !HOST.test(authority))) {
@@ -66,12 +66,18 @@ function invalid(message: string): Problem {
   return { status: 400, message };
 }
 
-/** Number of a request's `Host` headers, of which Node keeps the first alone. */
-function countHosts({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): number {
-  let hosts = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at];
-    if (name?.length === 4 && name.toLowerCase() === "host") hosts++;
+/** Headers of which Node keeps the first alone, and a proxy perhaps the last: whose request it is, and how it is read. */
+const SINGLE: readonly string[] = ["Host", "Authorization", "Content-Type"];
+
+/** One of these that a request has several times; `null` if there is none. */
+function repeatedOf({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): string | null {
+  for (const single of SINGLE) {
+    let count = 0;
+    for (let at = 0; at < rawHeaders.length; at += 2) {
+      const name = rawHeaders[at];
+      if (name?.length === single.length && name.toLowerCase() === single.toLowerCase()) count++;
+    }
+    if (count > 1) return single;
   }
-  return hosts;
+  return null;
 }

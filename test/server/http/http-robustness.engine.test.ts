@@ -279,6 +279,14 @@ describe("a server", () => {
     ],
     ["no host", "GET /healthz HTTP/1.1\r\n\r\n"],
     ["two hosts", "GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: example.com\r\n\r\n"],
+    [
+      "two keys",
+      "GET /healthz HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer a\r\nauthorization: Bearer b\r\n\r\n",
+    ],
+    [
+      "two content types",
+      "GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Type: application/json\r\n\r\n",
+    ],
     ["the same host twice", "GET /healthz HTTP/1.0\r\nHost: localhost\r\nHOST: localhost\r\n\r\n"],
     ["a header without a name", "GET /healthz HTTP/1.1\r\nHost: localhost\r\n: b\r\n\r\n"],
     ["a header with a line of its own", "GET /healthz HTTP/1.1\r\nHost: localhost\r\nA: b\n\0c\r\n\r\n"],
