@@ -120,7 +120,8 @@ export class ElicitedApprovals {
     const wait = call?.waits.find(isOwnApproval);
     if (call === undefined || wait === undefined) return null;
     const shown = visibleJson(wait.arguments as JsonValue);
-    const message = `${seen(wait.message)}\n\nTool: ${wait.tool ?? call.tool}\nArguments: ${shown}`;
+    // The message is the tool's own: it stands last, so that it cannot be taken for what runs.
+    const message = `Tool: ${wait.tool ?? call.tool}\nArguments: ${shown}\n\n${seen(wait.message)}`;
     // Who decides has to see all that runs.
     return message.length > SHOWN_MAX ? null : { id: call.id, step: wait.step, digest: wait.digest, message };
   }

@@ -19,7 +19,11 @@ const KEYS = {
 type Name = keyof typeof KEYS;
 const keys = new Map(Object.keys(KEYS).map((name) => [name, createKey()]));
 
-const ORDER = { type: "object", properties: { order: { type: "integer" } }, additionalProperties: false };
+const ORDER = {
+  type: "object",
+  properties: { order: { type: "integer" }, any: {}, why: { type: "string" } },
+  additionalProperties: false,
+};
 
 let engine: Engine;
 let server: Server;
@@ -120,6 +124,19 @@ describe("POST /v1/execute of a call that waits", () => {
       waits: [{ kind: "approval", arguments: { order: 1 }, state: "open" }],
       result: null,
     });
+  });
+
+  /** Such bodies are read by the isolate alone. Found by an attack: the tool was said to have returned it. */
+  test("refuses an infinite number in a long body", async () => {
+    const response = await fetch(`${server.url}/v1/execute`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${keys.get("caller")?.secret}`, "content-type": "application/json" },
+      body: `{"name":"refund","arguments":{"any":1e400,"why":"${"x".repeat(80_000)}"}}`,
+    });
+    const { error } = (await response.json()) as {
+      readonly error: { readonly code: string; readonly message: string };
+    };
+    expect([error.code, error.message]).toEqual(["invalid_arguments", expect.stringContaining("beyond 1.8e308")]);
   });
 
   test("waits for its end with the header Prefer, or with an option", async () => {

@@ -105,7 +105,7 @@ describe.each(["legacy", "auto"] as const)("a client that shows forms (%s)", (mo
       return { action: "accept", content: { decision: "approve", reason: "fine" } };
     });
     expect(await call(client, "refund", "A-1")).toMatchObject({ content: [{ text: "paid A-1" }] });
-    expect(asked).toEqual(['Refunds are looked at\n\nTool: refund\nArguments: {"order":"A-1"}']);
+    expect(asked).toEqual(['Tool: refund\nArguments: {"order":"A-1"}\n\nRefunds are looked at']);
     expect(paid).toEqual([{ order: "A-1" }]);
     expect((await newest()).waits).toMatchObject([{ state: "approved", settled: { by: "own", reason: "fine" } }]);
   });

@@ -37,14 +37,16 @@ export class ArgumentChecks {
     this.#parts = parts;
   }
 
-  /** Checks arguments against the schema of the call's tool. */
+  /** Checks arguments against the schema of the call's tool, and whether what is shown of them can be what runs. */
   async check(call: CheckedCall, args: string): Promise<CheckedArguments> {
     const { script } = call.tool;
-    if (script.checks.input === "") return { kind: "valid", args };
     const { registrant, digest, memoryMb, name, version } = script;
     const who = { ...(registrant === undefined ? {} : { registrant }), ...(digest === undefined ? {} : { digest }) };
     const checks = { input: script.checks.input, output: "" };
-    return this.#run(call, { ...PLAIN, ...who, name, version, memoryMb, key: `${script.key} arguments`, checks }, args);
+    const checking = { ...PLAIN, ...who, name, version, memoryMb, key: `${script.key} arguments`, checks };
+    const checked = await this.#run(call, checking, args);
+    // Its isolate cannot give them back.
+    return checked.kind === "invalid" && checked.failure.code === "invalid_output" ? INFINITE : checked;
   }
 
   /** Whether arguments match the condition of a rule. */
@@ -109,6 +111,14 @@ export class ArgumentChecks {
     });
   }
 }
+
+const INFINITE: CheckedArguments = {
+  kind: "invalid",
+  failure: {
+    code: "invalid_arguments",
+    message: "the arguments have a number beyond 1.8e308, which JSON's readers do not hold; send a text",
+  },
+};
 
 const PLAIN = {
   runtime: "javascript",
