@@ -81,7 +81,8 @@ describe("the connection", () => {
     const kv = openRedisKv(own.url);
     await callOf(kv)("get", { key: "k" });
     await own.stop();
-    const leftMs = 1_000;
+    // Long enough for a process that gets no turn for a second or two.
+    const leftMs = 5_000;
     const failed = messageOf(callOf(kv, { leftMs })("get", { key: "k" }));
     // Timers that are late come in their order all the same.
     expect(await Promise.race([failed, delay(leftMs, "the call has ended")])).toMatch(UNREACHABLE);
