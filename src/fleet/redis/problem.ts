@@ -66,7 +66,7 @@ const IS_SENTINEL: Words = {
 const BUSY: Words = {
   kind: "busy",
   what: "is busy and serves nobody now",
-  remedy: "wait, or look into its log: it loads its data, runs a long script, or waits for replicas",
+  remedy: "wait, or look into its log: it loads its data, or runs a long script",
 };
 const UNREACHABLE: Words = {
   kind: "unreachable",
@@ -140,7 +140,15 @@ const BY_CODE = new Map<string, Words>([
       remedy: "bring its nodes back: `redis-cli --cluster check HOST:PORT`",
     },
   ],
-  ...["LOADING", "BUSY", "MASTERDOWN", "TRYAGAIN", "NOREPLICAS"].map((code) => [code, BUSY] as const),
+  [
+    "NOREPLICAS",
+    {
+      kind: "replica",
+      what: "refuses writes because too few of its replicas are there",
+      remedy: "bring them back, or lower min-replicas-to-write",
+    },
+  ],
+  ...["LOADING", "BUSY", "MASTERDOWN", "TRYAGAIN"].map((code) => [code, BUSY] as const),
   ["ENOTFOUND", UNKNOWN_HOST],
   ["EAI_AGAIN", UNKNOWN_HOST],
   ["ECONNRESET", CUT],
@@ -151,6 +159,9 @@ const BY_CODE = new Map<string, Words>([
   ["ERR_SSL_PACKET_LENGTH_TOO_LONG", TLS_PORT],
 ]);
 
+/** Messages of the client for an answer that is not in the protocol of Redis. */
+const GARBAGE = /Unknown RESP type|Protocol error/;
+
 /** Errors with the word `ERR`, by their text, which is not passed on. */
 const BY_TEXT: readonly (readonly [RegExp, Words])[] = [
   [/\bDB index is out of range|SELECT is not allowed|invalid DB index/, DATABASE],
@@ -160,7 +171,7 @@ const BY_TEXT: readonly (readonly [RegExp, Words])[] = [
   [/unknown command.{0,3}sentinel/i, NO_SENTINEL],
   [/^ERR unknown command/, IS_SENTINEL],
   [
-    /Unknown RESP type|Protocol error/,
+    GARBAGE,
     { ...UNREACHABLE, what: "does not speak the protocol of Redis", remedy: "check the host and the port in its URL" },
   ],
 ];
@@ -182,7 +193,8 @@ function codeOf(error: Error): string {
   const code = ofRedis ?? ofSystem;
   if (code !== undefined) return code;
   if (LATE.test(error.message)) return "ETIMEDOUT";
-  return CLOSED.test(error.message) ? "UNREACHABLE" : error.name;
+  if (CLOSED.test(error.message)) return "UNREACHABLE";
+  return GARBAGE.test(error.message) ? "EPROTO" : error.name;
 }
 
 /** The problem that an error of the client shows: of a connection, or a reply to a command. */

@@ -39,6 +39,8 @@ const ERRORS: readonly (readonly [string, Error, string, boolean])[] = [
     "full",
     false,
   ],
+  ["too few replicas", reply("NOREPLICAS Not enough good replicas to write."), "replica", false],
+  ["something else than Redis", new Error('Protocol error, got "H" as reply type byte'), "unreachable", false],
   ["a replica", reply("READONLY You can't write against a read only replica."), "replica", false],
   [
     "a full disk",
@@ -116,4 +118,9 @@ describe("refusals of commands", () => {
     refusals.noteWritten();
     expect(refusals.problem).toMatchObject({ kind: "permission" });
   });
+});
+
+test("an answer that is not in the protocol of Redis has a code of its own", () => {
+  const { code, what } = redisProblemOf(new Error('Protocol error, got "H" as reply type byte'));
+  expect([code, what]).toEqual(["EPROTO", "does not speak the protocol of Redis"]);
 });

@@ -68,6 +68,9 @@ function wordsOf(error: unknown): string {
       return `cannot be opened${systemCodeOf(error)}`;
     case CANNOT_OPEN:
       return "cannot be opened";
+    case BUSY:
+    case LOCKED:
+      return "is locked: another process has had its file locked for too long; end that process";
     case READ_ONLY:
       return "is read-only";
     case FULL:
