@@ -75,8 +75,8 @@ export interface Outcome {
   readonly answers: string;
   readonly log: string;
   readonly metric: string;
-  /** Before, during and after. */
-  readonly ready: readonly string[];
+  /** What `/readyz` answered; `null` of a start. */
+  readonly ready: { readonly before: string; readonly during: string; readonly after: string } | null;
   readonly recoveryMs: number | null;
   readonly lost: number;
   readonly twice: number;

@@ -2,6 +2,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { ask, Callers, type Tally } from "./callers.ts";
 import type { Fault, Outcome, RunningFault, Sees } from "./fault.ts";
+import { textOf } from "./line.ts";
 import { openScene, type Readiness, readinessOf, type Scene, scrapeOf } from "./scene.ts";
 import { startUnder } from "./start.ts";
 
@@ -47,7 +48,11 @@ async function measureRunning({ name, place, what, settings, bring, sees }: Runn
     answers: eyes.answersOf(tally),
     log: shorten(eyes.log, scene),
     metric: eyes.metric,
-    ready: [wordsOf(before), wordsOf(eyes.worst), wordsOf(after)],
+    ready: {
+      before: shorten(wordsOf(before), scene),
+      during: shorten(wordsOf(eyes.worst), scene),
+      after: shorten(wordsOf(after), scene),
+    },
     recoveryMs: Math.round(recoveryMs),
     lost,
     twice,
@@ -100,7 +105,7 @@ function wordsOf({ status, body }: Readiness): string {
 
 /** Without what is another one in each run. */
 function shorten(line: string, scene: Scene): string {
-  const text = /"msg":"((?:[^"\\]|\\.)*)"/.exec(line)?.[1] ?? line;
+  const text = textOf(line);
   return text
     .replaceAll(`${scene.path}/`, "")
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "…")

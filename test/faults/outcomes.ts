@@ -16,12 +16,13 @@ export function readOutcomes(): readonly KeptOutcome[] {
   return existsSync(FILE) ? (JSON.parse(readFileSync(FILE, "utf8")) as readonly KeptOutcome[]) : [];
 }
 
-/** Puts outcomes in the place of those of the same name. */
-export function keepOutcomes(outcomes: readonly Outcome[]): void {
+/** Puts an outcome in the place of that of the same name, in the order of all names. Others are dropped: they have no fault. */
+export function keepOutcome({ missing: _missing, ...outcome }: Outcome, names: readonly string[]): void {
   const on = new Date().toISOString().slice(0, "2026-01-31".length);
   const all = new Map(readOutcomes().map((one) => [one.name, one]));
-  for (const { missing: _missing, ...outcome } of outcomes) all.set(outcome.name, { ...outcome, on });
-  writeFileSync(FILE, `${JSON.stringify([...all.values()], null, 2)}\n`);
+  all.set(outcome.name, { ...outcome, on });
+  const kept = names.flatMap((name) => all.get(name) ?? []);
+  writeFileSync(FILE, `${JSON.stringify(kept, null, 2)}\n`);
 }
 
 /** Whether this machine can bring a fault about. */

@@ -1,12 +1,14 @@
-/** Faults of a server, of its executors, and of whom its tools ask. */
+/** Faults of a server, of its executors, and of the servers that its tools ask. */
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { configOf } from "./disk.ts";
 import { descendants, executors } from "../processes.ts";
 import type { Callers } from "./callers.ts";
 import type { RunningFault } from "./fault.ts";
 import type { Scene, SceneSettings } from "./scene.ts";
 
+const CONFIG = "glovebox.config.yaml";
 const WAIT_MS = 30_000;
 /** V8 cannot interrupt it, so that its executor is ended. */
 const WEDGE = "for (;;) [].indexOf.call({ length: 2 ** 53 - 1 }, 1);";
@@ -205,11 +207,10 @@ function refused(name: string, what: string, change: (scene: Scene) => () => voi
 }
 
 /** Adds to the configuration, and takes it away. */
-function adding({ path, write }: Scene, text: string): () => void {
-  const file = join(path, "glovebox.config.yaml");
-  const before = execFileSync("cat", [file], { encoding: "utf8" });
-  write("glovebox.config.yaml", before + text);
-  return () => write("glovebox.config.yaml", before);
+function adding(scene: Scene, text: string): () => void {
+  const before = configOf(scene);
+  scene.write(CONFIG, before + text);
+  return () => scene.write(CONFIG, before);
 }
 
 const OF_RELOADS: readonly RunningFault[] = [
@@ -227,10 +228,13 @@ const OF_RELOADS: readonly RunningFault[] = [
   ),
   refused(
     "reload-policy-bad",
-    "The policy is wrong at a reload.",
-    (scene) =>
-      adding(scene, "secrets: { API: { env: NOT_SET_ANYWHERE, bind: [{ origin: 'https://api.example.com' }] } }\n"),
-    /not reloaded.*NOT_SET_ANYWHERE/,
+    "A rule of the policy is wrong at a reload.",
+    (scene) => {
+      const before = configOf(scene);
+      scene.write(CONFIG, before.replace(/^policy: .*$/m, "policy: { rules: [{ allow: { env: 5 } }] }"));
+      return () => scene.write(CONFIG, before);
+    },
+    /not reloaded.*allow\.env/,
   ),
   refused(
     "reload-key-missing",

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import type { Outcome, StartFault } from "./fault.ts";
+import { textOf } from "./line.ts";
 import { COMMAND } from "./scene.ts";
 import { noticeOf } from "../server/served.ts";
 
@@ -47,9 +48,11 @@ export async function startUnder({ name, place, what, prepare, sees }: StartFaul
     place,
     what,
     answers: `exit code ${exit}`,
-    log: log.replaceAll(`${path}/`, ""),
+    log: textOf(log)
+      .replaceAll(`${path}/`, "")
+      .replaceAll(/127\.0\.0\.1, port \d+/g, "127.0.0.1, port …"),
     metric: "",
-    ready: [],
+    ready: null,
     recoveryMs: null,
     lost: 0,
     twice: 0,
