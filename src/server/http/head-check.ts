@@ -69,7 +69,7 @@ function invalid(message: string): Problem {
 /** Headers of which Node keeps the first alone, and a proxy perhaps the last: whose request it is, and how it is read. */
 const SINGLE: readonly string[] = ["Host", "Authorization", "Content-Type"];
 
-/** One of these that a request has several times; `null` if there is none. */
+/** One of these that a request has several times; else `null`. */
 function repeatedOf({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): string | null {
   for (const single of SINGLE) {
     let count = 0;
