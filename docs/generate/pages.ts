@@ -5,6 +5,7 @@ import { ecosystemsPage } from "./ecosystems.ts";
 import { errorPages } from "./errors.ts";
 import { eventsPage } from "./events.ts";
 import { exportsPage } from "./exports.ts";
+import { faultsPage } from "./faults.ts";
 import { httpPage } from "./http.ts";
 import { licencesPage } from "./licences.ts";
 import { limitsPage } from "./limits.ts";
@@ -38,6 +39,7 @@ async function referencePages(): Promise<ReadonlyMap<string, string>> {
     ["ecosystems.md", ecosystemsPage()],
     ["events.md", eventsPage()],
     ["exports.md", await exportsPage()],
+    ["faults.md", faultsPage()],
     ["http.md", await httpPage()],
     ["licences.md", licencesPage()],
     ["limits.md", limitsPage()],

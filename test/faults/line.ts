@@ -4,11 +4,13 @@ export function textOf(line: string): string {
   const fields: unknown = JSON.parse(line);
   if (typeof fields !== "object" || fields === null || !("msg" in fields) || typeof fields.msg !== "string")
     return line;
-  return fields.msg + causeOf(fields);
+  const [text = ""] = fields.msg.split("\n");
+  const cause = causeOf(fields);
+  return text.includes(cause) ? text : `${text} (${cause})`;
 }
 
-/** What some lines name beside their text. */
+/** What some lines name beside their text, in its first line. */
 function causeOf(fields: object): string {
-  if ("cause" in fields && typeof fields.cause === "string") return `: ${fields.cause}`;
-  return "reason" in fields && typeof fields.reason === "string" ? ` (${fields.reason})` : "";
+  const cause = "cause" in fields ? fields.cause : "reason" in fields ? fields.reason : "";
+  return typeof cause === "string" ? (cause.split("\n")[0] ?? "") : "";
 }

@@ -39,7 +39,6 @@ function damaged(name: string, what: string, harm: (file: string) => void): Runn
     sees: {
       code: "store_failed",
       log: /the store of calls began another file/,
-      metric: /^glovebox_calls_total\{tool="tell",code="store_failed"\} [1-9]/,
       ready: { status: 200, says: /begun anew/ },
     },
   };
