@@ -20,7 +20,7 @@ export function faultsPage(): string {
   return page("Faults", [
     `Each fault of this page was brought about for real, on a running service that had some ten calls a second, ${when}, on a machine of two cores that had other work: \`npm run faults\` does so again, \`npm run faults -- NAME\` one of them. Half of the calls tell a server outside something and have an idempotency key; a caller asks again with the same key where the answer is \`retryable\`, or where nobody took the request, which counts as \`no connection\`. Of ${outcomes.length} faults, ${sumOf(outcomes, "lost")} lost a call (no answer, or an effect that was reported and did not happen), and ${sumOf(outcomes, "twice")} had an effect happen twice.`,
     "What to do first: look for the log's line in the tables, or for the metric that your alert names; the row says what callers see meanwhile, and whether it heals by itself. The line itself says what to change. [Runbooks](../how-to/runbooks/index.md) say how to find a cause, [Observe a server](../how-to/observe.md) where to look.",
-    "*Answers* are counted from the fault to the end of all calls. *Log* is the first line about the fault. *Metric* is a line of a scrape while it lasted; `up` is Prometheus' own. *Ready* is `/readyz` at its worst while it lasted; it was `200` before and after. *Recovery* is the time until calls of both kinds ended well again, and `/readyz` was as before: from the repair, or from the fault where nothing had to be repaired.",
+    "*Answers* are counted from the fault to the end of all calls. *Log* is the first line about the fault. *Metric* is a line of a scrape while it lasted; `up` is Prometheus' own. *Ready* is `/readyz` at its worst while it lasted; it was `200` before, and after it where the row names nothing else. *Recovery* is the time until calls of both kinds ended well again, and `/readyz` was as before: from the repair, or from the fault where nothing had to be repaired.",
     ...places.flatMap(([place, of]) => [`## ${TITLES[place]}`, place === "start" ? tableOfStarts(of) : tableOf(of)]),
   ]);
 }
@@ -46,10 +46,17 @@ function tableOf(outcomes: readonly KeptOutcome[]): string {
     answers,
     lineOf(log),
     lineOf(metric),
-    lineOf(ready?.during ?? ""),
+    readinessOf(ready),
     recoveryMs === null ? "" : `${(recoveryMs / 1_000).toFixed(1)} s`,
   ]);
   return table(["fault", "what was done", "answers", "log", "metric", "ready", "recovery"], rows);
+}
+
+/** At its worst, and afterwards where that is not what it was before. */
+function readinessOf(ready: KeptOutcome["ready"]): string {
+  if (ready === null) return "";
+  const { during, after, before } = ready;
+  return after === before ? lineOf(during) : `${lineOf(during)}; after it had been ready again: ${lineOf(after)}`;
 }
 
 /** A line of a log as code: its own code has other quotes. */

@@ -90,7 +90,9 @@ const OF_FLEETS: readonly RunningFault[] = [
     "The fleet's Redis lacks replicas to which it has to write.",
     ["min-replicas-to-write", "1", "0"],
     {
-      lastsMs: 4_000,
+      log: /too few of its replicas/,
+      metric: DOWN,
+      ready: { status: 503, says: /NOREPLICAS/ },
     },
   ),
   {
