@@ -74,7 +74,7 @@ export function sumUpMachines(
 const WORDS: Readonly<Record<MachineState, string>> = {
   ready: "ready",
   draining: "draining",
-  unready: "without a running executor process",
+  unready: "without a running executor process, or without Redis",
   "other protocol": "of another version",
 };
 
