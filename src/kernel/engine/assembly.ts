@@ -116,7 +116,10 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const explain: DetailOptions["explain"] = (tool, tenant, grants = broker.grants) =>
     explainTool(tool, tenant, { broker: { grants }, bounds, executor });
   const kept = openCalls(options, { entropyKey, explain }, { events, metrics, registry, broker, prelude });
-  const idempotency = new Idempotency(openLedger(options.idempotency, kept?.store ?? null, events), registry);
+  const ledger = openLedger(options.idempotency, kept?.store ?? null, events);
+  const idempotency = new Idempotency(ledger, registry, (result, given) =>
+    pipeline.ends.rejected(result, given, null, null),
+  );
   // The audit writes hashes of arguments, as other listeners may.
   events.markOwn();
   const audit = options.audit === undefined ? undefined : new Audit(options.audit, events);

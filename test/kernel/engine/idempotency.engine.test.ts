@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createEngine, defineCapability, type Engine } from "../../../src/glovebox/index.ts";
+import { createEngine, defineCapability, type Engine, type ToolResult } from "../../../src/glovebox/index.ts";
 
 let engine: Engine;
 /** Lets go of what waits in the shop. */
@@ -103,6 +103,20 @@ describe("calls with the same key", () => {
     await engine.execute(call, options);
     const { error } = await engine.execute({ ...call, arguments: { item: "coffee" } }, options);
     expect(error).toMatchObject({ code: "invalid_arguments", message: expect.stringContaining("idempotencyKey") });
+  });
+
+  /** Found by the table of faults: nobody was told of calls that a damaged ledger refused. */
+  test("are told of where they are refused, as other refusals are", async () => {
+    const told: unknown[] = [];
+    const listener = ({ tool, result }: { readonly tool: string; readonly result: ToolResult }) =>
+      told.push([tool, result.error?.code]);
+    engine.on("tool:error", listener);
+    const options = { idempotencyKey: "told" };
+    await engine.execute(call, options);
+    await engine.execute({ ...call, arguments: { item: "coffee" } }, options);
+    engine.off("tool:error", listener);
+    expect(told).toEqual([["order", "invalid_arguments"]]);
+    expect(await engine.metrics()).toMatch(/calls_total\{tool="order",code="invalid_arguments"[^}]*\} [1-9]/);
   });
 
   test("ask for the same in whatever order their arguments come", async () => {

@@ -32,6 +32,8 @@ interface KeyedResult {
   readonly result: ToolResult;
   /** Whether the result is that of an earlier call. */
   readonly isRepeated: boolean;
+  /** Whether nothing ran, because of the key or of the ledger. */
+  readonly isRefused?: boolean;
 }
 
 /** A call of this engine that has not ended. */
@@ -55,12 +57,19 @@ export type Run = (options: ExecuteOptions, claimOf?: LedgerClaimOf) => Promise<
 export class Idempotency {
   readonly #ledger: CallLedger;
   readonly #registry: ToolRegistry;
+  readonly #onRefuse: (result: ToolResult, options: ExecuteOptions) => void;
   readonly #running = new Map<string, Running>();
   #isClosed = false;
 
-  constructor(ledger: CallLedger, registry: ToolRegistry) {
+  /** `onRefuse`: a caller gets a refusal that no run has told of. */
+  constructor(
+    ledger: CallLedger,
+    registry: ToolRegistry,
+    onRefuse: (result: ToolResult, options: ExecuteOptions) => void,
+  ) {
     this.#ledger = ledger;
     this.#registry = registry;
+    this.#onRefuse = onRefuse;
   }
 
   /** Why calls with a new key are refused now; `null` where they are not. */
@@ -76,17 +85,23 @@ export class Idempotency {
     const { call, place, asked } = keyed;
     const { signal } = options;
     const known = this.#running.get(place);
-    if (known !== undefined && known.asked !== asked) return conflict(call);
+    if (known !== undefined && known.asked !== asked) return this.#refuse(conflict(call), options);
     if (known?.cancel.signal.aborted === true) {
       // A cancelled run's end decides whether the key may run again.
       await known.answer;
       return this.run(given, options, run);
     }
     // Callers that wait for a result stand in no queue.
-    if (known !== undefined && known.waiting >= WAITING_MAX) return crowded(call);
-    if (known !== undefined) return repeated((await answerFor(call, signal, known)).result);
-    const { result, isRepeated } = await answerFor(call, signal, this.#start(keyed, options, run));
-    return isRepeated ? repeated(result) : result;
+    if (known !== undefined && known.waiting >= WAITING_MAX) return this.#refuse(crowded(call), options);
+    const running = known ?? this.#start(keyed, options, run);
+    const { result, isRepeated, isRefused = false } = await answerFor(call, signal, running);
+    if (isRefused) return this.#refuse(result, options);
+    return isRepeated || known !== undefined ? repeated(result) : result;
+  }
+
+  #refuse(result: ToolResult, options: ExecuteOptions): ToolResult {
+    this.#onRefuse(result, options);
+    return result;
   }
 
   /** Cancels all runs, waits for them to end, and closes the ledger. Later calls run without a key. */
@@ -129,9 +144,11 @@ export class Idempotency {
         const result = adoptResult(claim.end, this.#registry.get(call.name, options.tenant));
         if (result !== null) return { result, isRepeated: true };
       }
-      return { result: signal.aborted ? cancelled(call) : refusal(call, claim), isRepeated: false };
+      const result = signal.aborted ? cancelled(call) : refusal(call, claim);
+      return { result, isRepeated: false, isRefused: true };
     } catch (error) {
-      return { result: signal.aborted ? cancelled(call) : unusable(call, error), isRepeated: false };
+      const result = signal.aborted ? cancelled(call) : unusable(call, error);
+      return { result, isRepeated: false, isRefused: true };
     }
   }
 
@@ -215,7 +232,7 @@ function answerFor(call: ReadCall, signal: AbortSignal | undefined, running: Run
       running.waiting--;
       // The last caller gets the result of the cancelled run itself.
       if (running.waiting === 0) running.cancel.abort();
-      else resolve({ result: cancelled(call), isRepeated: false });
+      else resolve({ result: cancelled(call), isRepeated: false, isRefused: true });
     };
     if (signal.aborted) leave();
     else signal.addEventListener("abort", leave, { once: true });
