@@ -98,6 +98,7 @@ export type { Jsonify } from "../kernel/base/jsonify.ts";
 export type { FromJsonSchema } from "../kernel/base/schema/from-json-schema.ts";
 export type { Schema, SchemaInput, SchemaOutput, StandardSchema } from "../kernel/base/schema/standard-schema.ts";
 export type {
+  AuditDown,
   AuditDrop,
   CallEvent,
   ConnectorChange,

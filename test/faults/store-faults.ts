@@ -108,7 +108,6 @@ const OF_DISKS: readonly RunningFault[] = [
   {
     name: "audit-disk-full",
     place: "store",
-    // Entries wait in memory, 10,000 of them, before one is dropped and told.
     what: "The disk of the audit is full for 5 s. Its entries wait in memory.",
     needs: ["root"],
     settings: onDisk("audit", { config: "audit: ./audit/audit.jsonl\n" }),
@@ -116,7 +115,7 @@ const OF_DISKS: readonly RunningFault[] = [
       const empty = fill(scene, "audit");
       return async () => empty();
     },
-    sees: { metric: /^glovebox_audit_dropped_total 0/, lastsMs: 5_000 },
+    sees: { log: /the audit's file takes no entries/, metric: /^glovebox_audit_dropped_total 0/, lastsMs: 5_000 },
   },
 ];
 

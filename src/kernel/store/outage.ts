@@ -52,6 +52,8 @@ export interface RedisListener {
   readonly onUp: (event: RedisUp) => void;
 }
 
+/** What lasts less is not told: another process holds a file's lock for a moment again and again. */
+const LASTING_MS = 1_000;
 /** First pause between reports of one outage, and the longest. */
 const AGAIN_MS = 5_000;
 const AGAIN_MOST_MS = 5 * 60_000;
@@ -81,5 +83,61 @@ export class ReportPauses {
   /** An outage has ended. */
   end(nowMs: number): void {
     this.#upMs = nowMs;
+  }
+}
+
+export interface OutageTold<Problem> {
+  readonly onDown: (problem: Problem, downMs: number) => void;
+  readonly onUp: (downMs: number) => void;
+}
+
+/** Tells when a file cannot be used, after a second and then with growing pauses, and when it can be used again. */
+export class OutageReport<Problem> {
+  readonly #told: OutageTold<Problem>;
+  #problem: Problem | null = null;
+  #sinceMs = 0;
+  readonly #pauses = new ReportPauses();
+  #isTold = false;
+  #telling: NodeJS.Timeout | undefined;
+
+  constructor(told: OutageTold<Problem>) {
+    this.#told = told;
+  }
+
+  set(problem: Problem | null): void {
+    const isNew = this.#problem === null;
+    this.#problem = problem;
+    if (problem === null) return this.#end();
+    if (!isNew) return;
+    this.#sinceMs = performance.now();
+    this.#tellIn(this.#pauses.begin(this.#sinceMs) ? LASTING_MS : this.#pauses.ms);
+  }
+
+  close(): void {
+    clearTimeout(this.#telling);
+  }
+
+  #end(): void {
+    clearTimeout(this.#telling);
+    if (!this.#isTold) return;
+    this.#isTold = false;
+    this.#pauses.end(performance.now());
+    this.#told.onUp(this.#downMs);
+  }
+
+  #tellIn(ms: number): void {
+    this.#telling = setTimeout(() => this.#tell(), ms).unref();
+  }
+
+  #tell(): void {
+    if (this.#problem === null) return;
+    this.#isTold = true;
+    this.#told.onDown(this.#problem, this.#downMs);
+    this.#tellIn(this.#pauses.ms);
+    this.#pauses.grow();
+  }
+
+  get #downMs(): number {
+    return Math.round(performance.now() - this.#sinceMs);
   }
 }

@@ -1,6 +1,7 @@
 import { close, closeSync, constants, fstatSync, openSync, readSync, write } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
+import { OutageReport, type OutageTold } from "../../store/outage.ts";
 
 /** Delay before a failed write is retried, in milliseconds: first and maximum. */
 const RETRY_LEAST_MS = 1;
@@ -15,14 +16,16 @@ const closeFile = promisify(close);
  */
 export class AuditFile {
   readonly #file: number;
+  readonly #outage: OutageReport<string>;
   /**
    * Text to write first: a line feed after a line that a crash or a full disk cut off, so that it does not swallow the
    * next.
    */
   #separator = "";
 
-  /** Throws a `TypeError` if the file cannot be opened. */
-  constructor(path: string) {
+  /** `told` hears the system's code. Throws a `TypeError` if the file cannot be opened. */
+  constructor(path: string, told: OutageTold<string>) {
+    this.#outage = new OutageReport(told);
     // A flag that the system lacks is `undefined` and adds nothing.
     const { O_APPEND, O_CREAT, O_WRONLY, O_NONBLOCK, O_NOCTTY } = constants;
     try {
@@ -55,13 +58,17 @@ export class AuditFile {
   }
 
   close(): Promise<void> {
+    this.#outage.close();
     return closeFile(this.#file).catch(() => undefined);
   }
 
   /** Resolves with the number of bytes written: 0 if the disk or the pipe is full. */
   #write(bytes: Buffer): Promise<number> {
     return new Promise((resolve) => {
-      write(this.#file, bytes, 0, bytes.length, null, (error, written) => resolve(error === null ? written : 0));
+      write(this.#file, bytes, 0, bytes.length, null, (error, written) => {
+        this.#outage.set(error === null ? null : (error.code ?? "unknown error"));
+        resolve(error === null ? written : 0);
+      });
     });
   }
 }

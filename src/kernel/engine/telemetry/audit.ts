@@ -131,7 +131,11 @@ export class Audit {
       throw new TypeError("audit must be the path of a file or a function");
     }
     this.#events = events;
-    this.#file = typeof target === "string" ? new AuditFile(target) : null;
+    const told = {
+      onDown: (code: string, downMs: number) => events.emit("audit:down", { code, downMs }),
+      onUp: (downMs: number) => events.emit("audit:up", { downMs }),
+    };
+    this.#file = typeof target === "string" ? new AuditFile(target, told) : null;
     this.#take = typeof target === "string" ? () => undefined : target;
     events.on("capability:call", (event) => this.#add(event));
     events.on("call:decide", (event) => {

@@ -92,6 +92,13 @@ export interface EventMap<Tools = AnyTools> extends ExecutorEvents {
   "host:pressure": [event: Pressure];
   /** The host delays a tenant's capability calls, because they use more than its share; at most once per second. */
   "tenant:throttled": [event: Throttling];
+  /**
+   * Entries of the audit cannot be written: told after a second, and then with growing pauses, up to five minutes, while it
+   * lasts. They wait in memory, 10,000 of them.
+   */
+  "audit:down": [event: AuditDown];
+  /** Entries of the audit can be written again. */
+  "audit:up": [event: { readonly downMs: number }];
   /** The audit dropped entries because its buffer was full; emitted several times a second at most. */
   "audit:drop": [event: AuditDrop];
   /** The store of calls dropped some, because it could not write them in time; emitted several times a second at most. */
@@ -244,6 +251,12 @@ export interface ConnectorChange {
   readonly added: readonly string[];
   readonly removed: readonly string[];
   readonly changed: readonly string[];
+}
+
+export interface AuditDown {
+  /** The system's code: `ENOSPC` for a full disk, `EAGAIN` for a pipe that nobody reads. */
+  readonly code: string;
+  readonly downMs: number;
 }
 
 /** Audit entries that were dropped. */

@@ -53,6 +53,10 @@ export function logEvents(events: Events, logger: Logger): void {
     logger.warn(event, event.isHigh ? "the machine is under pressure" : "the machine is under pressure no more"),
   );
   events.on("tenant:throttled", (event) => logger.warn(event, "a tenant's capability calls use more than its share"));
+  events.on("audit:down", (event) =>
+    logger.warn(event, "the audit's file takes no entries: they wait, and are dropped from 10,000 on; make room there"),
+  );
+  events.on("audit:up", (event) => logger.info(event, "the audit's file takes entries again"));
   events.on("audit:drop", (event) => logger.warn(event, "the audit dropped entries that it could not write in time"));
   events.on("calls:drop", (event) =>
     logger.warn(event, "calls were not kept: their store could not write them in time"),

@@ -15,7 +15,8 @@ import type { DurableAnswer, DurableStep } from "./durable/durable-step.ts";
 import type { Difference } from "./differences.ts";
 import type { LedgerAnswer, LedgerStep } from "./ledger.ts";
 import { FileProbe } from "./file-probe.ts";
-import { type OutageListener, OutageReport } from "./outage-report.ts";
+import type { OutageReport } from "../outage.ts";
+import { type OutageListener, outageReport } from "./outage-report.ts";
 import { DROP_REASONS, type DropReason, type FromStore, type StoreAnswer } from "./thread/messages.ts";
 import type { CallComparison, StepAnswer, StoreProblem, StoreSettings, ToStore } from "./thread/messages.ts";
 
@@ -116,7 +117,7 @@ export class CallStore {
   readonly #dropped: Record<DropReason, number>;
   #problem: StoreProblem | null = null;
   /** Of a file: what is wrong with Redis is told by its probe. */
-  readonly #outage: OutageReport | null;
+  readonly #outage: OutageReport<StoreProblem> | null;
   readonly #probe: FileProbe | null;
   /** Drops that were not told yet. */
   #untold: CallDrop | null = null;
@@ -127,7 +128,7 @@ export class CallStore {
   constructor(settings: StoreSettings, listener: CallStoreListener) {
     this.settings = settings;
     this.#listener = listener;
-    this.#outage = "path" in settings ? new OutageReport(settings.path, listener) : null;
+    this.#outage = "path" in settings ? outageReport(settings.path, listener) : null;
     // What the thread has found out meanwhile is newer.
     const onLook = (now: StoreProblem | null, before: StoreProblem | null): void =>
       this.#problem === before ? this.#setProblem(now) : undefined;

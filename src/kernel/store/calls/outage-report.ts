@@ -1,8 +1,5 @@
-import { ReportPauses } from "../outage.ts";
+import { OutageReport } from "../outage.ts";
 import type { DropReason, StoreProblem } from "./thread/messages.ts";
-
-/** What lasts less is not told: another process holds the file's lock for a moment again and again. */
-const LASTING_MS = 1_000;
 
 /** The file of calls cannot be used: told after a second, and then again and again while it lasts. */
 export interface CallsDown {
@@ -25,56 +22,10 @@ export interface OutageListener {
   readonly onUp: (event: CallsUp) => void;
 }
 
-/** Tells when a file of calls cannot be used, with growing pauses, and when it can be used again. */
-export class OutageReport {
-  readonly #path: string;
-  readonly #listener: OutageListener;
-  #problem: StoreProblem | null = null;
-  #sinceMs = 0;
-  readonly #pauses = new ReportPauses();
-  #isTold = false;
-  #telling: NodeJS.Timeout | undefined;
-
-  constructor(path: string, listener: OutageListener) {
-    this.#path = path;
-    this.#listener = listener;
-  }
-
-  set(problem: StoreProblem | null): void {
-    const isNew = this.#problem === null;
-    this.#problem = problem;
-    if (problem === null) return this.#end();
-    if (!isNew) return;
-    this.#sinceMs = performance.now();
-    this.#tellIn(this.#pauses.begin(this.#sinceMs) ? LASTING_MS : this.#pauses.ms);
-  }
-
-  close(): void {
-    clearTimeout(this.#telling);
-  }
-
-  #end(): void {
-    clearTimeout(this.#telling);
-    if (!this.#isTold) return;
-    this.#isTold = false;
-    this.#pauses.end(performance.now());
-    this.#listener.onUp({ path: this.#path, downMs: this.#downMs });
-  }
-
-  #tellIn(ms: number): void {
-    this.#telling = setTimeout(() => this.#tell(), ms).unref();
-  }
-
-  #tell(): void {
-    if (this.#problem === null) return;
-    this.#isTold = true;
-    const { reason, message } = this.#problem;
-    this.#listener.onDown({ reason, problem: message, path: this.#path, downMs: this.#downMs });
-    this.#tellIn(this.#pauses.ms);
-    this.#pauses.grow();
-  }
-
-  get #downMs(): number {
-    return Math.round(performance.now() - this.#sinceMs);
-  }
+/** Tells of the outages of a file of calls. */
+export function outageReport(path: string, listener: OutageListener): OutageReport<StoreProblem> {
+  return new OutageReport({
+    onDown: ({ reason, message }, downMs) => listener.onDown({ reason, problem: message, path, downMs }),
+    onUp: (downMs) => listener.onUp({ path, downMs }),
+  });
 }

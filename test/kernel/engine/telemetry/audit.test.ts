@@ -17,9 +17,10 @@ import {
   type CapabilityEvent,
   type CapabilityOutcome,
 } from "../../../../src/kernel/broker/capability-event.ts";
-import { type AuditDrop, Events } from "../../../../src/kernel/engine/telemetry/events.ts";
+import { type AuditDown, type AuditDrop, Events } from "../../../../src/kernel/engine/telemetry/events.ts";
 
 interface World {
+  readonly events: Events;
   readonly audit: Audit;
   readonly drops: AuditDrop[];
   readonly tell: (event: CapabilityEvent) => void;
@@ -31,7 +32,7 @@ function open(target: AuditTarget): World {
   events.on("audit:drop", (drop) => drops.push(drop));
   const audit = new Audit(target, events);
   onTestFinished(() => audit.close());
-  return { audit, drops, tell: (event) => events.emit("capability:call", event) };
+  return { events, audit, drops, tell: (event) => events.emit("capability:call", event) };
 }
 
 async function folder(): Promise<string> {
@@ -224,6 +225,14 @@ describe("a disk that is full", () => {
     await audit.close();
     expect(droppedOf(drops)).toBe(1_000);
     expect(new Date(drops[0]?.since ?? "").getTime()).toBeGreaterThan(0);
+  });
+
+  /** Found by the table of faults: nobody was told before 10,000 entries waited. */
+  test("is told of while it lasts", async () => {
+    const { events, tell } = open("/dev/full");
+    const told = new Promise<AuditDown>((resolve) => events.on("audit:down", resolve));
+    tell(event({ step: 1 }));
+    expect(await told).toEqual({ code: "ENOSPC", downMs: expect.any(Number) });
   });
 
   test("counts what came after closing as well", async () => {
