@@ -41,7 +41,8 @@ export function machineInfo(stats: MachineStats, protocols: readonly number[], b
     protocols,
     slots: stats.slots,
     busySlots: stats.busySlots,
-    isReady: stats.isReady,
+    // Who reads it has it by Redis, so that an outage that was noticed before is over.
+    isReady: executor.ready && !stats.isDraining,
     isDraining: stats.isDraining,
     isolates: executor.isolates,
     starts: Object.fromEntries(executor.starts),
