@@ -198,7 +198,7 @@ const OF_FLEETS: readonly StartFault[] = [
     "The fleet's Redis is a node of a cluster that is not complete.",
     async ({ owned }) =>
       owned.use(await startRedis({ args: ["--cluster-enabled", "yes", "--cluster-port", `${await freePort()}`] })).url,
-    { exit: 1, says: /CLUSTERDOWN/ },
+    { exit: 4, says: /CLUSTERDOWN/ },
   ),
   ofFleet(
     "redis-not-redis",

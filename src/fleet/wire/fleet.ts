@@ -102,15 +102,14 @@ export class Fleet {
   }
 
   #lost(): GloveboxError {
-    const { weakest, problem } = this;
-    const error = this.unusable(`Redis ${wordsOfLoss(weakest)}`);
-    if (problem !== null) error.cause = new RedisProblemError(problem);
-    return error;
+    return this.unusable(`Redis ${wordsOfLoss(this.weakest)}`);
   }
 
-  /** The error for the starter of a member that cannot be used. */
+  /** The error for the starter of a member that cannot be used. Its `cause` is what is wrong with Redis, if anything is. */
   unusable(why: string): GloveboxError {
-    return new GloveboxError("executor_lost", `the fleet "${this.#name}" cannot be used: ${why}`);
+    const error = new GloveboxError("executor_lost", `the fleet "${this.#name}" cannot be used: ${why}`);
+    if (this.problem !== null) error.cause = new RedisProblemError(this.problem);
+    return error;
   }
 
   async close(): Promise<void> {
