@@ -1,6 +1,7 @@
 // needs: curl
 import { execFile, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
+import { once } from "node:events";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { temporaryFolder } from "../kernel/tool/temporary.ts";
@@ -36,7 +37,8 @@ test.skipIf(!existsSync(SCRIPT))(
       expect(JSON.parse(stdout)).toMatchObject({ success: true, output: "it's" });
     } finally {
       child.stdin.write("\u0003");
-      child.kill("SIGTERM");
+      // It writes into its folder, which is removed next, until it has ended.
+      await once(child, "exit");
     }
   },
 );
