@@ -75,6 +75,7 @@ export class EventStream {
     if (this.#isEnded) return;
     this.#stop();
     const response = this.#response;
+    sendGathered(response);
     if (this.#dropped > 0)
       response.write(frame("dropped", String(++this.#events), JSON.stringify({ events: this.#dropped })));
     const head = `event: ${event}\nid: ${++this.#events}\ndata: `;
@@ -115,6 +116,11 @@ export function writeTogether(response: ServerResponse, text: string, onRead?: (
     });
   }
   response.write(text, onRead);
+}
+
+/** Sends what was written together: Node 24 loses it where the response ends in the same turn. */
+export function sendGathered(response: ServerResponse): void {
+  while (response.writableCorked > 0) response.uncork();
 }
 
 /** An event in wire format: one `data` line for each line of text. */

@@ -1,6 +1,6 @@
 import type { FastifyReply } from "fastify";
 import { dropUnread } from "./answers.ts";
-import { openStream, writeTogether } from "./event-stream.ts";
+import { openStream, sendGathered, writeTogether } from "./event-stream.ts";
 
 /** One JSON text a line. */
 export const LINES = "application/x-ndjson";
@@ -31,6 +31,7 @@ export class LineStream {
   /** Ends the response; a client that does not read the rest of it is disconnected. */
   end(): void {
     const { raw, server } = this.#reply;
+    sendGathered(raw);
     raw.end();
     dropUnread(raw, server.unreadMs);
   }
