@@ -19,7 +19,7 @@ const MODULES = {
     export default () => ({ content: [{ type: "text", text: "Look:" }, ${JSON.stringify(IMAGE)}] });`,
   strands: `export const TOOL_SPEC = { name: "strands", description: "d", inputSchema: { json: { type: "object" } } };
     export function strands({ toolUseId }) {
-      const image = Uint8Array.fromBase64("${PNG}");
+      const image = Uint8Array.from(atob("${PNG}"), (one) => one.charCodeAt(0));
       return { toolUseId, status: "success", content: [{ text: "Look:" }, { image }] };
     }`,
   amplifier: `export function mount() {
