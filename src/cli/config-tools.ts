@@ -28,29 +28,27 @@ export async function findToolMistakes(values: Config): Promise<readonly Setting
   );
   const mistakes: SettingMistake[] = [...missing];
   const cuts: SettingMistake[] = [];
-  let path: readonly string[] = [];
+  let place: readonly string[] = [];
   engine.on("tool:register", ({ info: { name }, cut }) => {
     for (const { limit, declared, value } of cut) {
       const message = `${JSON.stringify(name)} declares ${limit} ${declared} and has ${value}: raise maxLimits.${limit} to allow more`;
-      cuts.push({ rule: "tools/limits", severity: "warning", path, message });
+      cuts.push({ rule: "tools/limits", severity: "warning", path: place, message });
     }
   });
   for (const [at, tool] of tools.entries()) {
     if (missing.some(({ path }) => path[0] === "tools" && path[1] === `${at}`)) continue;
-    path = ["tools", `${at}`];
+    const path = ["tools", `${at}`];
+    place = path;
     const failures = await Promise.all(
-      (await sourcesAt(tool.path)).map((path) =>
-        engine.register({ ...tool, path }).then(
+      (await sourcesAt(tool.path)).map((source) =>
+        engine.register({ ...tool, path: source }).then(
           () => null,
           (error: unknown) => (error instanceof Error ? error.message : String(error)),
         ),
       ),
     );
-    const place = path;
     mistakes.push(
-      ...failures.flatMap((message) =>
-        message === null ? [] : [{ rule: "tools/load" as const, path: place, message }],
-      ),
+      ...failures.flatMap((message) => (message === null ? [] : [{ rule: "tools/load" as const, path, message }])),
     );
   }
   // All are registered once more below.

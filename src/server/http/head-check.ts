@@ -17,8 +17,8 @@ interface Problem {
 
 /**
  * Refuses heads that Node's parser accepts and that a proxy could read in another way than this server: several hosts or
- * none (except in HTTP/1.0), several keys or content types, a host that is no host, a fragment in the target, and a transfer coding besides `chunked`.
- * Also a body in a content coding, which nothing here decodes.
+ * none (except in HTTP/1.0), several keys or content types, a host that is no host, a fragment in the target, and a
+ * transfer coding besides `chunked`. Also a body in a content coding, which nothing here decodes.
  * Where the target has a host of its own, that is the request's (RFC 9112, section 3.2.2).
  */
 export function requireSoundHead(app: FastifyInstance): void {
@@ -69,15 +69,19 @@ function invalid(message: string): Problem {
 /** Headers of which Node keeps the first alone, and a proxy perhaps the last: whose request it is, and how it is read. */
 const SINGLE: readonly string[] = ["Host", "Authorization", "Content-Type"];
 
+const SINGLE_NAMES = SINGLE.map((name) => name.toLowerCase());
+
 /** One of these that a request has several times; else `null`. */
 function repeatedOf({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): string | null {
-  for (const single of SINGLE) {
-    let count = 0;
-    for (let at = 0; at < rawHeaders.length; at += 2) {
-      const name = rawHeaders[at];
-      if (name?.length === single.length && name.toLowerCase() === single.toLowerCase()) count++;
+  let found = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? "";
+    for (let which = 0; which < SINGLE_NAMES.length; which++) {
+      const single = SINGLE_NAMES[which];
+      if (single?.length !== name.length || single !== name.toLowerCase()) continue;
+      if ((found & (1 << which)) !== 0) return SINGLE[which] ?? null;
+      found |= 1 << which;
     }
-    if (count > 1) return single;
   }
   return null;
 }

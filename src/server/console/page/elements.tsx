@@ -171,14 +171,14 @@ interface TextViewProps {
 }
 
 /** A box with a text, unformatted. */
-export function TextView({ label, text: original, isJson = false, isWhole = false }: TextViewProps) {
-  const text = seen(original);
-  const shown = isWhole ? text : text.slice(0, SHOWN_MAX);
-  const left = text.length - shown.length;
+export function TextView({ label, text, isJson = false, isWhole = false }: TextViewProps) {
+  const most = isWhole ? text.length : SHOWN_MAX;
+  const shown = seen(text.slice(0, most));
+  const left = text.length - most;
   return (
     <ScrollBox label={label} class="code-box">
       <pre>
-        <code>{isJson && text.length <= COLOURED_MAX ? coloured(shown) : shown}</code>
+        <code>{isJson && shown.length <= COLOURED_MAX ? coloured(shown) : shown}</code>
       </pre>
       {left > 0 && <p class="muted">{left} more characters are not shown.</p>}
     </ScrollBox>

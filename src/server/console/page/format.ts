@@ -65,9 +65,9 @@ function digits(value: number): string {
 
 /**
  * Characters that change the order in which a text is read, or that nobody sees: who decides by a text would read
- * something else than what runs. Not what lays a text out.
+ * something else than what runs. Not what lays a text out. `DI`: Default_Ignorable_Code_Point.
  */
-const UNSEEN = /[^\P{C}\t\n\r]|[\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+const UNSEEN = /[^\P{C}\t\n\r]|[\p{Zl}\p{Zp}\p{DI}]/gu;
 
 /** A text in which each of them is written as in JSON, so that JSON keeps its meaning. */
 export function seen(text: string): string {
