@@ -71,7 +71,7 @@ export class BrokerSession implements CallSession {
   readonly #begun = new Set<number>();
   /** Steps of an earlier run that had no answer, and have not been asked for in this one. */
   readonly #waits: Set<number>;
-  /** What a run asks behind its snapshot begins once this resolves: a run that goes on from the snapshot would repeat it. */
+  /** Resolves when asks behind the snapshot may begin: a later run, which goes on from the snapshot, would repeat them. */
   #rest: PromiseWithResolvers<void> | null = null;
 
   constructor(host: InvokerHost, caller: BrokeredCall, grants: Grants) {
@@ -196,7 +196,7 @@ export class BrokerSession implements CallSession {
     this.#host.work.note(this.#invoker.account, performance.now() - startMs);
     if (this.#rest === null) {
       const rest = (this.#rest = Promise.withResolvers<void>());
-      // What is asked until those that wait have begun begins after them.
+      // Asks of this turn still queue behind those that wait.
       void rest.promise.then(() => (this.#rest = null));
     }
     return { kind: "journal", journal: text, plan: journal.plan() };

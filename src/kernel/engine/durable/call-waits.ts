@@ -255,7 +255,7 @@ export class CallWaits implements CallWaiting {
     return dueInMs === null ? null : Math.max(0, dueInMs - (performance.now() - this.#idleMs));
   }
 
-  /** Whether a timer may fire before the pause is stored: the run would go on, and have effects that the store has not. */
+  /** Whether the run's next timer is so near that it is waited for. */
   #isDueSoon(idle: CallIdle): boolean {
     const dueInMs = this.#dueInMs(idle);
     return dueInMs !== null && dueInMs <= this.#parts.waiting.lingerMs;

@@ -49,7 +49,7 @@ function formatWithOptions(options: unknown, ...args: readonly unknown[]): strin
 
 export const shared: NodeModule = { inspect, format, formatWithOptions, stripVTControlCharacters };
 
-/** What the package hands to `[util.inspect.custom]`, and what it throws: its own functions and classes. */
+/** The package's own functions and classes, as it hands them to `[util.inspect.custom]`, and throws them. */
 export function samples(): readonly unknown[] {
   const given: unknown[] = [];
   const value = { [show.custom]: (_depth: number, { stylize }: { stylize: unknown }) => given.push(stylize) };

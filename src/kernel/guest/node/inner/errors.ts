@@ -110,7 +110,7 @@ export function abortError(reason?: unknown): Error {
   return error;
 }
 
-/** What a function throws: only that leads to classes of errors that a package keeps for itself. */
+/** The error that a function throws: the one way to the classes of errors that a package keeps for itself. */
 export function thrown(fail: () => unknown): unknown {
   try {
     return fail();
