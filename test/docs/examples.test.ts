@@ -1,8 +1,9 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
+import { filesBelow } from "../source-files.ts";
 import { ROOT } from "./linked-folder.ts";
 import { exampleNames, readManifest } from "./run-example.ts";
 
@@ -28,8 +29,7 @@ test("the list of examples names each of them", () => {
 });
 
 test.each(names)("the example %s is short", (name) => {
-  const files = readdirSync(join(EXAMPLES, name), { recursive: true, encoding: "utf8" });
-  const code = files.filter((file) => /\.(?:tsx?|py)$/.test(file) && !/^(?:node_modules|\.next)\//.test(file));
+  const code = filesBelow(join(EXAMPLES, name)).filter((file) => /\.(?:tsx?|py)$/.test(file));
   const lines = code.flatMap((file) => readFileSync(join(EXAMPLES, name, file), "utf8").split("\n"));
   expect(lines.filter((line) => line.trim() !== "").length).toBeLessThanOrEqual(LINES_MAX);
 });

@@ -1,5 +1,6 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { join, sep } from "node:path";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { filesBelow } from "../source-files.ts";
 import { ROOT } from "./linked-folder.ts";
 
 /** A block of code in a page. */
@@ -28,9 +29,9 @@ export interface Command {
 /** All pages that people read: the project's own, the documents, the examples, and the packages' guides. */
 export function readPages(): readonly Page[] {
   const below = (folder: string) =>
-    readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
-      .map((name) => `${folder}/${name.split(sep).join("/")}`)
-      .filter((name) => name.endsWith(".md") && !name.includes("/node_modules/"));
+    filesBelow(join(ROOT, folder))
+      .filter((name) => name.endsWith(".md"))
+      .map((name) => `${folder}/${name}`);
   const ofProject = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"];
   const found = ofProject.filter((name) => existsSync(join(ROOT, name)));
   return [...found, ...below("docs"), ...below("examples"), ...below("src")].map(readPage);

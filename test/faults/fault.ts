@@ -11,7 +11,7 @@ export type Need = "root" | "redis" | "bubblewrap" | "iproute2";
 interface Named {
   /** In lower case, with hyphens: `npm run faults -- NAME`. */
   readonly name: string;
-  /** What is done, as a sentence of the page. */
+  /** The harm that is done, as a sentence of the page. */
   readonly what: string;
   readonly needs?: readonly Need[];
 }
@@ -50,7 +50,7 @@ export interface RunningFault extends Named {
 /** Ends a fault. */
 export type Heal = () => Promise<void>;
 
-/** What has to be seen while there is a fault. What is not named is not waited for. */
+/** Signs that have to be seen while there is a fault. Others are not waited for. */
 export interface Sees {
   /** An answer that callers get besides `ok`. */
   readonly code?: string;
@@ -66,7 +66,7 @@ export interface Sees {
 
 export type Fault = StartFault | RunningFault;
 
-/** What a fault came to. */
+/** Outcome of a fault. */
 export interface Outcome {
   readonly name: string;
   readonly place: Place;

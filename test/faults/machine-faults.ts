@@ -1,10 +1,12 @@
 /** Faults of a fleet's machines, and of its server. */
 import { executors } from "../processes.ts";
-import type { RunningFault } from "./fault.ts";
+import type { RunningFault, Sees } from "./fault.ts";
 import type { Scene, Service } from "./scene.ts";
+import { EXECUTOR_LOST } from "./server-faults.ts";
 
 const ALONE = { machines: 1 };
 const TWO = { machines: 2 };
+const ONE_LEFT: Sees = { log: /a worker machine left the fleet/, metric: /^glovebox_fleet_machines 1/ };
 
 function firstOf({ machines: [first] }: Scene): Service {
   if (first === undefined) throw new Error("this scene has no machine");
@@ -22,7 +24,7 @@ export const MACHINE_FAULTS: readonly RunningFault[] = [
       await firstOf(scene).end("SIGKILL");
       return null;
     },
-    sees: { log: /a worker machine left the fleet/, metric: /^glovebox_fleet_machines 1/ },
+    sees: ONE_LEFT,
   },
   {
     name: "machine-stopped",
@@ -34,7 +36,7 @@ export const MACHINE_FAULTS: readonly RunningFault[] = [
       await firstOf(scene).end("SIGTERM");
       return null;
     },
-    sees: { log: /a worker machine left the fleet/, metric: /^glovebox_fleet_machines 1/ },
+    sees: ONE_LEFT,
   },
   {
     name: "machine-paused",
@@ -47,7 +49,7 @@ export const MACHINE_FAULTS: readonly RunningFault[] = [
       process.kill(pid, "SIGSTOP");
       return async () => void process.kill(pid, "SIGCONT");
     },
-    sees: { log: /a worker machine left the fleet/, metric: /^glovebox_fleet_machines 1/ },
+    sees: ONE_LEFT,
   },
   {
     name: "machines-gone",
@@ -75,10 +77,7 @@ export const MACHINE_FAULTS: readonly RunningFault[] = [
       for (const pid of executors(firstOf(scene).pid)) process.kill(pid, "SIGKILL");
       return null;
     },
-    sees: {
-      log: /an executor was lost and replaced/,
-      metric: /^glovebox_executor_restarts_total\{reason="\w+"\} [1-9]/,
-    },
+    sees: EXECUTOR_LOST,
   },
   {
     name: "fleet-server-killed",

@@ -1,4 +1,4 @@
-/** What a fault comes to: callers, log, metrics and readiness before it, while it lasts, and after it. */
+/** Measures a fault: callers, log, metrics and readiness before it, while it lasts, and after it. */
 import { setTimeout as delay } from "node:timers/promises";
 import { ask, Callers, type Tally } from "./callers.ts";
 import type { Fault, Outcome, RunningFault, Sees } from "./fault.ts";
@@ -86,7 +86,7 @@ async function untilWell(scene: Scene, before: Readiness | null): Promise<boolea
   return false;
 }
 
-/** What a body of `/readyz` complains about: anything of it that is there only while something is wrong. */
+/** Complaints in a body of `/readyz`: its parts that are there only while something is wrong. */
 function problemsIn(body: string): string {
   return (withoutGroups(body).match(/"(?:problem|reason)":"[^"]*"|"needLogin":\[[^\]]*\]/g) ?? []).join(", ");
 }
@@ -113,7 +113,7 @@ function shorten(line: string, scene: Scene): string {
     .slice(0, LOG_CHARS);
 }
 
-/** What is seen while a fault lasts. */
+/** Signs of a fault, as they are seen while it lasts. */
 class Eyes {
   readonly #scene: Scene;
   readonly #callers: Callers;

@@ -16,46 +16,31 @@ async function asAdmin(url: string, act: (client: RedisConnection["client"]) => 
   await act(admin.client);
 }
 
-/** A setting of Redis that is another one for a while. */
-function set(
-  name: string,
-  what: string,
-  [setting, value, back]: readonly [string, string, string],
-  sees: RunningFault["sees"],
-): RunningFault {
-  return {
-    name,
-    place: "redis",
-    what,
-    needs: ["redis"],
-    settings: FLEET,
-    bring: async ({ redis }) => {
-      await asAdmin(redis.url, (client) => client.config("SET", setting, value));
-      return () => asAdmin(redis.url, (client) => client.config("SET", setting, back));
-    },
-    sees,
+/** Has Redis another setting for a while. */
+function set(setting: string, value: string, back: string): RunningFault["bring"] {
+  return async ({ redis }) => {
+    await asAdmin(redis.url, (client) => client.config("SET", setting, value));
+    return () => asAdmin(redis.url, (client) => client.config("SET", setting, back));
   };
 }
 
+function ofFleet(fault: Pick<RunningFault, "name" | "what" | "bring" | "sees">): RunningFault {
+  return { place: "redis", needs: ["redis"], settings: FLEET, ...fault };
+}
+
 const OF_FLEETS: readonly RunningFault[] = [
-  {
+  ofFleet({
     name: "redis-killed",
-    place: "redis",
     what: "The fleet's Redis is killed (SIGKILL), and started again with its append-only file.",
-    needs: ["redis"],
-    settings: FLEET,
     bring: async ({ redis }) => {
       await redis.stop("SIGKILL");
       return () => redis.start();
     },
     sees: { log: /Redis cannot be reached/, metric: DOWN, ready: { status: 503 }, lastsMs: 2_000 },
-  },
-  {
+  }),
+  ofFleet({
     name: "redis-away",
-    place: "redis",
     what: "The fleet's Redis is stopped for 15 s, longer than `executor.lostMs`.",
-    needs: ["redis"],
-    settings: FLEET,
     bring: async ({ redis }) => {
       await redis.stop("SIGTERM");
       return () => redis.start();
@@ -67,52 +52,40 @@ const OF_FLEETS: readonly RunningFault[] = [
       ready: { status: 503 },
       lastsMs: 15_000,
     },
-  },
-  {
+  }),
+  ofFleet({
     name: "redis-paused",
-    place: "redis",
     what: "The fleet's Redis is paused (SIGSTOP): all connections are open, and silent.",
-    needs: ["redis"],
-    settings: FLEET,
     bring: async ({ redis }) => {
       redis.signal("SIGSTOP");
       return async () => redis.signal("SIGCONT");
     },
     sees: { log: /Redis does not answer in time/, metric: DOWN, ready: { status: 503 } },
-  },
-  set("redis-full", "The fleet's Redis has reached its `maxmemory`.", ["maxmemory", "1", "0"], {
-    log: /Redis is full/,
-    metric: DOWN,
-    ready: { status: 503, says: /full/ },
   }),
-  set(
-    "redis-replicas-missing",
-    "The fleet's Redis lacks replicas to which it has to write.",
-    ["min-replicas-to-write", "1", "0"],
-    {
-      log: /too few of its replicas/,
-      metric: DOWN,
-      ready: { status: 503, says: /NOREPLICAS/ },
-    },
-  ),
-  {
+  ofFleet({
+    name: "redis-full",
+    what: "The fleet's Redis has reached its `maxmemory`.",
+    bring: set("maxmemory", "1", "0"),
+    sees: { log: /Redis is full/, metric: DOWN, ready: { status: 503, says: /full/ } },
+  }),
+  ofFleet({
+    name: "redis-replicas-missing",
+    what: "The fleet's Redis lacks replicas to which it has to write.",
+    bring: set("min-replicas-to-write", "1", "0"),
+    sees: { log: /too few of its replicas/, metric: DOWN, ready: { status: 503, says: /NOREPLICAS/ } },
+  }),
+  ofFleet({
     name: "redis-read-only",
-    place: "redis",
     what: "The fleet's Redis becomes the replica of another one, and refuses writes.",
-    needs: ["redis"],
-    settings: FLEET,
     bring: async ({ redis }) => {
       await asAdmin(redis.url, (client) => client.call("REPLICAOF", "127.0.0.1", "1"));
       return () => asAdmin(redis.url, (client) => client.call("REPLICAOF", "NO", "ONE"));
     },
     sees: { log: /Redis is a replica/, metric: DOWN, ready: { status: 503, says: /replica/ } },
-  },
-  {
+  }),
+  ofFleet({
     name: "redis-password-changed",
-    place: "redis",
     what: "The password of the fleet's Redis becomes another one, and all connections are closed.",
-    needs: ["redis"],
-    settings: FLEET,
     bring: async ({ redis }) => {
       await asAdmin(redis.url, async (client) => {
         await client.config("SET", "requirepass", PASSWORD);
@@ -122,25 +95,19 @@ const OF_FLEETS: readonly RunningFault[] = [
       return () => asAdmin(url, (client) => client.config("SET", "requirepass", ""));
     },
     sees: { log: /Redis refused the login/, metric: DOWN, ready: { status: 503, says: /login/ } },
-  },
-  {
+  }),
+  ofFleet({
     name: "redis-forgets",
-    place: "redis",
     what: "The fleet's Redis loses all that it has (`FLUSHALL`).",
-    needs: ["redis"],
-    settings: FLEET,
     bring: async ({ redis }) => {
       await asAdmin(redis.url, (client) => client.call("FLUSHALL"));
       return null;
     },
     sees: { lastsMs: 5_000 },
-  },
-  {
+  }),
+  ofFleet({
     name: "redis-connections-cut",
-    place: "redis",
     what: "All connections to the fleet's Redis are closed, five times.",
-    needs: ["redis"],
-    settings: FLEET,
     bring: async ({ redis }) => {
       await asAdmin(redis.url, async (client) => {
         for (let time = 0; time < 5; time++) {
@@ -151,7 +118,7 @@ const OF_FLEETS: readonly RunningFault[] = [
       return null;
     },
     sees: { lastsMs: 2_000 },
-  },
+  }),
   {
     name: "redis-fails-over",
     place: "redis",
@@ -196,10 +163,7 @@ const OF_KEYS: readonly RunningFault[] = [
     what: "The Redis of idempotency keys has reached its `maxmemory`.",
     needs: ["redis"],
     settings: { store: "redis" },
-    bring: async ({ redis }) => {
-      await asAdmin(redis.url, (client) => client.config("SET", "maxmemory", "1"));
-      return () => asAdmin(redis.url, (client) => client.config("SET", "maxmemory", "0"));
-    },
+    bring: set("maxmemory", "1", "0"),
     sees: {
       code: "store_failed",
       log: /Redis is full/,

@@ -137,7 +137,7 @@ async function assemble(of: SceneOf, owned: AsyncDisposableStack): Promise<Scene
     return machine;
   };
   const built: Service[] = [];
-  // What a fault has taken away is brought back before its folder is removed.
+  // Mounts and files that a fault has taken away come back before the folder is removed.
   const end = async (): Promise<void> => {
     await Promise.all(all.map((service) => service.end("SIGKILL")));
     await owned.disposeAsync();
@@ -218,7 +218,7 @@ async function startService(command: readonly string[], cwd: string, env: NodeJS
   }
 }
 
-/** What a probe sees: the status and the body of `/readyz`, or that nobody answers. */
+/** The answer to a probe: status and body of `/readyz`; 0 where nobody answers. */
 export interface Readiness {
   readonly status: number;
   readonly body: string;

@@ -5,7 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { configOf } from "./disk.ts";
 import { descendants, executors } from "../processes.ts";
 import type { Callers } from "./callers.ts";
-import type { RunningFault } from "./fault.ts";
+import type { RunningFault, Sees } from "./fault.ts";
 import type { Scene, SceneSettings } from "./scene.ts";
 
 const CONFIG = "glovebox.config.yaml";
@@ -14,6 +14,11 @@ const WAIT_MS = 30_000;
 const WEDGE = "for (;;) [].indexOf.call({ length: 2 ** 53 - 1 }, 1);";
 const EATS = "const all = []; for (;;) all.push(new Array(1e5).fill(all.length));";
 const SPINS = "for (;;);";
+
+export const EXECUTOR_LOST: Sees = {
+  log: /an executor was lost and replaced/,
+  metric: /^glovebox_executor_restarts_total\{reason="\w+"\} [1-9]/,
+};
 
 /** Kills or pauses, and takes back what was paused. */
 function signal(pids: readonly number[], name: NodeJS.Signals): void {
@@ -49,10 +54,7 @@ const OF_EXECUTORS: readonly RunningFault[] = [
       signal(await executorsOf(scene), "SIGKILL");
       return null;
     },
-    sees: {
-      log: /an executor was lost and replaced/,
-      metric: /^glovebox_executor_restarts_total\{reason="\w+"\} [1-9]/,
-    },
+    sees: EXECUTOR_LOST,
   },
   {
     name: "executor-paused",
@@ -62,10 +64,7 @@ const OF_EXECUTORS: readonly RunningFault[] = [
       signal(await executorsOf(scene), "SIGSTOP");
       return null;
     },
-    sees: {
-      log: /an executor was lost and replaced/,
-      metric: /^glovebox_executor_restarts_total\{reason="\w+"\} [1-9]/,
-    },
+    sees: EXECUTOR_LOST,
   },
   {
     name: "tool-wedges",

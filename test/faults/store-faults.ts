@@ -21,6 +21,14 @@ async function harmAway(scene: Scene, harm: (file: string) => void): Promise<voi
   await scene.restart();
 }
 
+/** Fills the disk of a folder for a while. */
+function filled(folder: string): RunningFault["bring"] {
+  return async (scene) => {
+    const empty = fill(scene, folder);
+    return async () => empty();
+  };
+}
+
 function removeFiles(scene: Scene): void {
   for (const end of ["", ...LOGS]) rmSync(fileOf(scene) + end, { force: true });
 }
@@ -60,10 +68,7 @@ const OF_DISKS: readonly RunningFault[] = [
     what: "The disk of the state folder is full.",
     needs: ["root"],
     settings: onDisk(STATE),
-    bring: async (scene) => {
-      const empty = fill(scene, STATE);
-      return async () => empty();
-    },
+    bring: filled(STATE),
     sees: {
       code: "store_failed",
       log: /full/,
@@ -111,10 +116,7 @@ const OF_DISKS: readonly RunningFault[] = [
     what: "The disk of the audit is full for 5 s. Its entries wait in memory.",
     needs: ["root"],
     settings: onDisk("audit", { config: "audit: ./audit/audit.jsonl\n" }),
-    bring: async (scene) => {
-      const empty = fill(scene, "audit");
-      return async () => empty();
-    },
+    bring: filled("audit"),
     sees: { log: /the audit's file takes no entries/, metric: /^glovebox_audit_dropped_total 0/, lastsMs: 5_000 },
   },
 ];

@@ -2,6 +2,7 @@
 import { Registry } from "prom-client";
 import type { Machine } from "../../../src/fleet/machine/machine.ts";
 import type { MachineStats } from "../../../src/fleet/machine/machine-stats.ts";
+import { READY } from "../machine/ready-machine.ts";
 import { runWorker } from "../../../src/cli/worker-service.ts";
 
 const [behaviour = "", drainMs = "100"] = process.argv.slice(2);
@@ -10,27 +11,7 @@ let isDraining = false;
 const open = setInterval(() => undefined, 1_000);
 
 function stats(): MachineStats {
-  const executor = {
-    isolates: { active: 0, warm: 0, blank: 0 },
-    starts: new Map<string, number>(),
-    heapBytes: new Map<string, number>(),
-    rssBytes: 0,
-    ready: true,
-    spareReady: true,
-    quarantined: [],
-    sandbox: { kind: "off", reason: "it runs nothing" },
-  } as const;
-  return {
-    id: "m1",
-    isReady: true,
-    isDraining,
-    isRedisUp: true,
-    problem: null,
-    slots: 8,
-    busySlots: 0,
-    calls: 0,
-    executor,
-  };
+  return { ...READY, isDraining };
 }
 
 const machine: Machine = {

@@ -4,27 +4,9 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openWorkerSurface, type WorkerSurface } from "../../../src/server/http/worker-surface.ts";
 import type { Machine } from "../../../src/fleet/machine/machine.ts";
 import type { MachineStats } from "../../../src/fleet/machine/machine-stats.ts";
+import { READY as IDLE } from "../../fleet/machine/ready-machine.ts";
 
-const READY: MachineStats = {
-  id: "m1",
-  isReady: true,
-  isDraining: false,
-  isRedisUp: true,
-  problem: null,
-  slots: 8,
-  busySlots: 3,
-  calls: 5,
-  executor: {
-    isolates: { active: 0, warm: 0, blank: 0 },
-    starts: new Map(),
-    heapBytes: new Map(),
-    rssBytes: 0,
-    ready: true,
-    spareReady: true,
-    quarantined: [],
-    sandbox: { kind: "bubblewrap" },
-  },
-};
+const READY: MachineStats = { ...IDLE, busySlots: 3, calls: 5 };
 
 let stats: MachineStats | null;
 let isDraining: boolean;
