@@ -142,7 +142,10 @@ export class CallTrace implements SessionTrace {
       ...(tenant === "" ? {} : { "glovebox.tenant": tenant }),
       ...asked,
     };
-    const name = tool === "" ? "glovebox.call" : `glovebox.call ${tool}`;
+    // As the conventions name the execution of a tool, and a server's span of a request by MCP.
+    const method = asked?.["mcp.method.name"];
+    const operation = typeof method === "string" ? method : "execute_tool";
+    const name = tool === "" ? operation : `${operation} ${tool}`;
     this.#span = tracer.startSpan(name, { attributes, kind, startTime: this.#time(this.#waitMs) }, above);
     this.#context = trace.setSpan(above, this.#span);
     this.#runContext = this.#context;

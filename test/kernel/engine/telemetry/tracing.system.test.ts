@@ -138,8 +138,8 @@ describe("a call", () => {
   test("has a span with the wait and the run below it", async () => {
     await engine.execute({ id: "c1", name: "add", arguments: { a: 1, b: 2 } }, { tenant: "acme" });
     const spans = await ended(3);
-    expect(tree(spans)).toEqual([["glovebox.call add", ["glovebox.queue"], ["glovebox.run"]]]);
-    expect(the(spans, "glovebox.call add").attributes).toEqual({
+    expect(tree(spans)).toEqual([["execute_tool add", ["glovebox.queue"], ["glovebox.run"]]]);
+    expect(the(spans, "execute_tool add").attributes).toEqual({
       "gen_ai.operation.name": "execute_tool",
       "gen_ai.tool.type": "function",
       "gen_ai.tool.name": "add",
@@ -157,14 +157,14 @@ describe("a call", () => {
       await engine.execute({ name: "add", arguments: { a: 1, b: 2 } });
       span.end();
     });
-    expect(tree(await ended(4))).toEqual([["agent", ["glovebox.call add", ["glovebox.queue"], ["glovebox.run"]]]]);
+    expect(tree(await ended(4))).toEqual([["agent", ["execute_tool add", ["glovebox.queue"], ["glovebox.run"]]]]);
   });
 
   test("has a span for each thing it asks of the host, which is active where that is answered", async () => {
     await engine.execute({ name: "look", arguments: {} });
     const spans = await ended(4);
     expect(tree(spans)).toEqual([
-      ["glovebox.call look", ["glovebox.queue"], ["glovebox.run", ["glovebox.capability world.look"]]],
+      ["execute_tool look", ["glovebox.queue"], ["glovebox.run", ["glovebox.capability world.look"]]],
     ]);
     expect(seen?.spanContext().spanId).toBe(the(spans, "glovebox.capability world.look").spanContext().spanId);
   });
@@ -172,9 +172,9 @@ describe("a call", () => {
   test("has the calls on its behalf below it, and all times within those of the span above", async () => {
     await engine.execute({ name: "parent", arguments: {} });
     const spans = await ended(8);
-    const below = ["glovebox.call look", ["glovebox.queue"], ["glovebox.run", ["glovebox.capability world.look"]]];
+    const below = ["execute_tool look", ["glovebox.queue"], ["glovebox.run", ["glovebox.capability world.look"]]];
     expect(tree(spans)).toEqual([
-      ["glovebox.call parent", ["glovebox.queue"], ["glovebox.run", ["glovebox.capability tools.call", below]]],
+      ["execute_tool parent", ["glovebox.queue"], ["glovebox.run", ["glovebox.capability tools.call", below]]],
     ]);
     const byId = new Map(spans.map((span) => [span.spanContext().spanId, span]));
     for (const { name, startTime, endTime, parentSpanContext } of spans) {
@@ -189,7 +189,7 @@ describe("a call", () => {
   test("that fails says so by its code, and by no word of the tool's", async () => {
     await engine.execute({ name: "throw", arguments: { secret: "an-argument" } });
     const spans = await ended(3);
-    const { status, attributes } = the(spans, "glovebox.call throw");
+    const { status, attributes } = the(spans, "execute_tool throw");
     expect(status).toEqual({ code: 2 });
     expect(attributes["error.type"]).toBe("tool_error");
     const told = JSON.stringify(
@@ -202,7 +202,7 @@ describe("a call", () => {
     await engine.execute({ name: "made-up-by-somebody", arguments: {} });
     const [span, ...more] = await ended(1);
     expect(more).toEqual([]);
-    expect(span?.name).toBe("glovebox.call");
+    expect(span?.name).toBe("execute_tool");
     expect(span?.attributes["error.type"]).toBe("tool_not_found");
     expect(JSON.stringify(span?.attributes)).not.toContain("made-up");
   });
@@ -231,7 +231,7 @@ describe("a call", () => {
     await engine.execute({ name: "late", arguments: {} });
     const spans = await ended(4);
     expect(the(spans, "glovebox.capability world.never").attributes["error.type"]).toBe("cancelled");
-    expect(the(spans, "glovebox.call late").attributes["error.type"]).toBe("wall_limit");
+    expect(the(spans, "execute_tool late").attributes["error.type"]).toBe("wall_limit");
   });
 
   test("that asks for what there is not names no span by it", async () => {
@@ -244,7 +244,7 @@ describe("a call", () => {
     await engine.execute({ name: "keen", arguments: {} });
     const spans = await ended(259);
     expect(spans.length).toBe(259);
-    expect(the(spans, "glovebox.call keen").attributes["glovebox.capability_spans_dropped"]).toBe(44);
+    expect(the(spans, "execute_tool keen").attributes["glovebox.capability_spans_dropped"]).toBe(44);
   });
 
   test("has its span active where listeners hear of its end", async () => {
@@ -255,7 +255,7 @@ describe("a call", () => {
     engine.on("tool:post", listener);
     await engine.execute({ name: "add", arguments: { a: 1, b: 2 } });
     engine.off("tool:post", listener);
-    expect(heard).toBe(the(await ended(3), "glovebox.call add").spanContext().spanId);
+    expect(heard).toBe(the(await ended(3), "execute_tool add").spanContext().spanId);
   });
 });
 
@@ -309,7 +309,7 @@ test("lines of the log name the spans that they are about", async () => {
   };
   expect(logged).toEqual([
     ["a call made a capability call", ...ids("glovebox.capability world.look")],
-    ["a call ended", ...ids("glovebox.call look")],
+    ["a call ended", ...ids("execute_tool look")],
   ]);
 });
 
@@ -317,9 +317,9 @@ test("without a manager of contexts, calls on behalf of others are below them al
   context.disable();
   try {
     await engine.execute({ name: "parent", arguments: {} });
-    const below = ["glovebox.call look", ["glovebox.queue"], ["glovebox.run", ["glovebox.capability world.look"]]];
+    const below = ["execute_tool look", ["glovebox.queue"], ["glovebox.run", ["glovebox.capability world.look"]]];
     const run = ["glovebox.run", ["glovebox.capability tools.call"], below];
-    expect(tree(await ended(8))).toEqual([["glovebox.call parent", ["glovebox.queue"], run]]);
+    expect(tree(await ended(8))).toEqual([["execute_tool parent", ["glovebox.queue"], run]]);
   } finally {
     context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
   }
@@ -333,7 +333,7 @@ test("over MCP, a call is below the span that its _meta names", async () => {
   const _meta = { traceparent: SAMPLED };
   await client.callTool({ name: "add", arguments: { a: 1, b: 2 }, _meta });
   await client.close();
-  const { parentSpanContext } = the(await ended(3), "glovebox.call add");
+  const { parentSpanContext } = the(await ended(3), "tools/call add");
   expect(parentSpanContext).toMatchObject({ traceId: TRACE_ID, spanId: SPAN_ID, isRemote: true });
 });
 
@@ -348,7 +348,7 @@ test("over MCP, a call's span has what the conventions for MCP ask for, and the 
   const sent = /^(?:mcp|jsonrpc|network)\./;
   const described = (name: string): object =>
     Object.fromEntries(Object.entries(the(spans, name).attributes).filter(([key]) => sent.test(key)));
-  expect(described("glovebox.call parent")).toEqual({
+  expect(described("tools/call parent")).toEqual({
     "mcp.method.name": "tools/call",
     "mcp.session.id": sessionId,
     "mcp.protocol.version": protocolVersion,
@@ -357,8 +357,8 @@ test("over MCP, a call's span has what the conventions for MCP ask for, and the 
     "network.protocol.name": "http",
   });
   expect(sessionId).toMatch(/^[\w-]{43}$/);
-  expect(described("glovebox.call look")).toEqual({});
-  const kinds = ["glovebox.call parent", "glovebox.call look"].map((name) => the(spans, name).kind);
+  expect(described("execute_tool look")).toEqual({});
+  const kinds = ["tools/call parent", "execute_tool look"].map((name) => the(spans, name).kind);
   expect(kinds).toEqual([SpanKind.SERVER, SpanKind.INTERNAL]);
 });
 
@@ -383,7 +383,7 @@ test("a server that is started as the sample says writes its last spans before i
       await (await fetch(`${url}/v1/execute`, { method: "POST", headers, body })).arrayBuffer();
       child.kill("SIGTERM");
     }
-    for (const name of ["glovebox.call add", "glovebox.queue", "glovebox.run"]) expect(written).toContain(`'${name}'`);
+    for (const name of ["execute_tool add", "glovebox.queue", "glovebox.run"]) expect(written).toContain(`'${name}'`);
     expect(written).toContain(TRACE_ID);
   } finally {
     clearTimeout(deadline);
@@ -404,7 +404,7 @@ describe("over HTTP", () => {
 
   test("a call is below the span that the request names", async () => {
     await post({ traceparent: SAMPLED, tracestate: "vendor=1" });
-    const { parentSpanContext } = the(await ended(3), "glovebox.call add");
+    const { parentSpanContext } = the(await ended(3), "execute_tool add");
     expect(parentSpanContext).toMatchObject({ traceId: TRACE_ID, spanId: SPAN_ID, isRemote: true });
     expect(parentSpanContext?.traceState?.get("vendor")).toBe("1");
   });
