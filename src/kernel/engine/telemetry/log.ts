@@ -1,4 +1,4 @@
-import { RateLimiter } from "../../broker/capabilities/rate-limit.ts";
+import { type RateLimit, RateLimiter } from "../../broker/capabilities/rate-limit.ts";
 import type { Events } from "./events.ts";
 
 /** Receives log lines. Pino's interface, so that a pino logger fits. */
@@ -13,11 +13,15 @@ export interface Logger {
   isLevelEnabled?(level: string): boolean;
 }
 
+/** Where lines go: at two levels. */
+type Lines = Pick<Logger, "info" | "warn">;
+
 /**
- * Writes a line for each event of executors and tools. They are rare, and an operator wants to see all of them. Calls
- * are logged by `logCalls`.
+ * Writes a line for each event of executors and tools: an operator wants to see all of them, unless they come in floods.
+ * Calls are logged by `logCalls`.
  */
-export function logEvents(events: Events, logger: Logger): void {
+export function logEvents(events: Events, all: Logger): void {
+  const logger = sparing(all, MANY);
   events.on("executor:start", (event) => logger.info(event, "an executor process started serving"));
   events.on("executor:lost", (event) => logger.warn(event, "an executor was lost and replaced"));
   events.on("executor:recycle", (event) => logger.info(event, "an executor process is being replaced by a fresh one"));
@@ -64,22 +68,14 @@ export function logEvents(events: Events, logger: Logger): void {
   events.on("calls:down", ({ problem, ...event }) => logger.warn(event, `calls cannot be kept: ${problem}`));
   events.on("calls:up", (event) => logger.info(event, "calls can be kept again"));
   events.on("calls:renew", (event) => logger.warn(event, "the store of calls began another file"));
-  events.on("tool:register", ({ info: { name, version, isolation }, replaced, findings, cut }) => {
-    logger.info({ tool: name, version, isolation, replaced }, "a tool was registered");
-    for (const finding of findings)
-      logger.warn({ tool: name, ...finding }, "a tool requests a capability that the policy denies");
-    for (const one of cut)
-      logger.warn({ tool: name, ...one }, "a tool declares more than it may have: raise maxLimits to allow it");
-  });
   events.on("tool:omit", (event) => logger.warn(event, "a tool of a module was left out"));
   events.on("package:step", ({ failed, ...event }) => {
     if (failed) logger.warn(event, "a package step failed");
     else logger.info(event, "a package step completed");
   });
-  events.on("tool:unregister", ({ name }) => logger.info({ tool: name }, "a tool was removed"));
   logConnectors(events, logger);
-  logRefusals(events, logger);
-  logListenerErrors(events, logger);
+  logTools(events, all);
+  logStrangers(events, sparing(all, FEW));
   events.on("engine:reconfigure", (event) => {
     logger.info(event, "the engine was reconfigured");
     const { needRestart } = event;
@@ -91,7 +87,7 @@ export function logEvents(events: Events, logger: Logger): void {
 /** Names in a line: a server may have thousands of tools. */
 const NAMES_MAX = 50;
 
-function logConnectors(events: Events, logger: Logger): void {
+function logConnectors(events: Events, logger: Lines): void {
   events.on("connector:up", (event) => logger.info(event, "a connector's server can be called"));
   events.on("connector:down", (event) => logger.warn(event, "a connector's server cannot be reached"));
   events.on("connector:login", (event) => {
@@ -107,26 +103,44 @@ function logConnectors(events: Events, logger: Logger): void {
   });
 }
 
-/** Rate limit of lines about refusals and about listeners: they may repeat without end, and further ones say nothing new. */
-const REPEATED = { calls: 10, perMs: 10_000 };
-
-function logRefusals(events: Events, logger: Logger): void {
-  const lines = new RateLimiter(REPEATED);
-  let unsaid = 0;
-  events.on("request:refused", (event) => {
-    if (lines.take("", performance.now()) > 0) return void unsaid++;
-    logger.warn(unsaid === 0 ? event : { ...event, unsaid }, "a request was refused");
-    unsaid = 0;
+/** Each of them: a server may have thousands of tools. */
+function logTools(events: Events, logger: Lines): void {
+  events.on("tool:register", ({ info: { name, version, isolation }, replaced, findings, cut }) => {
+    logger.info({ tool: name, version, isolation, replaced }, "a tool was registered");
+    for (const finding of findings)
+      logger.warn({ tool: name, ...finding }, "a tool requests a capability that the policy denies");
+    for (const one of cut)
+      logger.warn({ tool: name, ...one }, "a tool declares more than it may have: raise maxLimits to allow it");
   });
+  events.on("tool:unregister", ({ name }) => logger.info({ tool: name }, "a tool was removed"));
 }
 
-function logListenerErrors(events: Events, logger: Logger): void {
-  const lines = new RateLimiter(REPEATED);
-  events.on("listener:error", ({ listener, error }) => {
-    if (lines.take("", performance.now()) > 0) return;
+/** What callers and the embedder's listeners may repeat without end. */
+function logStrangers(events: Events, logger: Lines): void {
+  events.on("request:refused", (event) => logger.warn(event, "a request was refused"));
+  events.on("listener:error", ({ listener, error }) =>
     logger.warn(
       { listener, error: error instanceof Error ? error.message : String(error) },
       "a listener of the embedder failed; the call is not affected",
-    );
-  });
+    ),
+  );
+}
+
+/** How many lines with one text are written in a period. Further ones say nothing new. */
+const MANY = { calls: 100, perMs: 10_000 };
+const FEW = { calls: 10, perMs: 10_000 };
+
+/** Counts lines that are too many; the next one with their text says how many were left out (`unsaid`). */
+function sparing(logger: Lines, limit: RateLimit): Lines {
+  const lines = new RateLimiter(limit);
+  const unsaid = new Map<string, number>();
+  const write =
+    (level: keyof Lines) =>
+    (fields: object, message: string): void => {
+      const count = unsaid.get(message) ?? 0;
+      if (lines.take(message, performance.now()) > 0) return void unsaid.set(message, count + 1);
+      unsaid.delete(message);
+      logger[level](count === 0 ? fields : { ...fields, unsaid: count }, message);
+    };
+  return { info: write("info"), warn: write("warn") };
 }
