@@ -1,8 +1,14 @@
 #!/usr/bin/env -S node --no-node-snapshot --no-warnings
 import { EXIT } from "./exit.ts";
 import { runCommandLine } from "./run-command-line.ts";
+import { logAll } from "./service-log.ts";
+
+/** Commands whose stderr is a log. */
+const SERVICES: ReadonlySet<string | undefined> = new Set(["serve", "worker", "mcp"]);
 
 // A reader that closes early, such as `head`, is no failure.
 process.stdout.on("error", ({ code }: NodeJS.ErrnoException) => process.exit(code === "EPIPE" ? EXIT.OK : EXIT.FAILED));
 
-await runCommandLine(process.argv.slice(2));
+const args = process.argv.slice(2);
+if (SERVICES.has(args[0])) await logAll();
+await runCommandLine(args);

@@ -7,7 +7,7 @@ import type { Configuration } from "../server/config/configuration.ts";
 import { engineOptions, readSettings, type Sources, withFolder, withSamples } from "./open-engine.ts";
 import { say } from "./output.ts";
 import { type Config, LOG_LEVELS, type LogLevel } from "../server/config/schema.ts";
-import { logNotices, openLog } from "./service-log.ts";
+import { openLog } from "./service-log.ts";
 import type { Watch } from "./watch.ts";
 import { mayToolsPause, openKept } from "./waiting-call.ts";
 
@@ -59,7 +59,6 @@ async function serve(
     kept,
     (opened) => code === true || mayToolsPause(opened, config),
   );
-  logNotices(logger);
   const { serveMcp } = await import("../server/mcp/stdio.ts");
   const identity = { name: "glovebox", version: command.parent?.version() ?? "0.0.0" };
   const { AgentSpaceStores } = await import("../server/http/agentspace-stores.ts");

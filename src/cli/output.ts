@@ -6,15 +6,22 @@
 // oxlint-disable-next-line no-control-regex
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 
-let sendNotice = (text: string, _fields: object): void => void process.stderr.write(`${escapeControl(text)}\n`);
+type Notice = (text: string, fields: object, level: "info" | "error") => void;
+
+let sendNotice: Notice = (text) => void process.stderr.write(`${escapeControl(text)}\n`);
 
 /** Writes a line to stderr, or to the target set by `sendNotices`; `fields` are for a log of JSON. */
 export function say(text: string, fields: object = {}): void {
-  sendNotice(text, fields);
+  sendNotice(text, fields, "info");
+}
+
+/** Writes what ended a command, as `say` does. */
+export function sayError(text: string): void {
+  sendNotice(text, {}, "error");
 }
 
 /** Redirects the notices of `say`, for example to a service's log. */
-export function sendNotices(send: (text: string, fields: object) => void): void {
+export function sendNotices(send: Notice): void {
   sendNotice = send;
 }
 

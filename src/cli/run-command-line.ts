@@ -2,15 +2,20 @@ import { type Command, CommanderError } from "commander";
 import { RedisProblemError } from "../fleet/redis/problem.ts";
 import { GloveboxError } from "../kernel/base/errors.ts";
 import { CliError, EXIT } from "./exit.ts";
-import { say } from "./output.ts";
+import { say, sayError } from "./output.ts";
 import { createProgram } from "./program.ts";
 import { sayRemedies } from "./remedies.ts";
 
 /** Runs a command line to its end. Where it fails, the exit code of the process says so. */
 export async function runCommandLine(args: readonly string[]): Promise<void> {
   const program = createProgram();
-  // Commander copies settings when a command is created, so set this one on each command.
-  for (const command of withCommands(program)) command.exitOverride();
+  // Commander copies settings when a command is created, so set these on each command.
+  for (const command of withCommands(program)) {
+    command.exitOverride().configureOutput({
+      writeErr: (text) => say(text.trimEnd()),
+      outputError: (text) => sayError(text.trimEnd()),
+    });
+  }
   try {
     await program.parseAsync(args, { from: "user" });
   } catch (error) {
@@ -26,7 +31,7 @@ function withCommands(command: Command): readonly Command[] {
 function exitCodeOf(error: unknown): number {
   // Commander has already printed the error, or the requested help.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.OK : EXIT.USAGE;
-  say(`glovebox: ${error instanceof Error ? error.message : String(error)}`);
+  sayError(`glovebox: ${error instanceof Error ? error.message : String(error)}`);
   if (error instanceof GloveboxError) sayRemedies(error.remedies);
   if (error instanceof CliError) return error.exitCode;
   if (error instanceof Error && error.cause instanceof RedisProblemError)

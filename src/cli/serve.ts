@@ -14,12 +14,13 @@ import { IN_MEMORY } from "../kernel/store/sqlite/layout.ts";
 import type { Server } from "../server/http/server.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { openEngine, readSettings, withFolder, withSamples } from "./open-engine.ts";
+import { warnOfFiles } from "./open-files.ts";
 import { print, say } from "./output.ts";
 import { Reload } from "./reload.ts";
 import { forgetKeys, openTokens, requireLoopback, ServiceKeys } from "./service-keys.ts";
 import type { Keys } from "../server/access/keys.ts";
 import type { Tokens } from "../server/access/tokens.ts";
-import { logNotices, openLog } from "./service-log.ts";
+import { openLog } from "./service-log.ts";
 import { ServiceManager, takeSocket } from "./service-manager.ts";
 import { addSettingFlags, readFlags } from "./setting-flags.ts";
 import { StopSignals } from "./stop-signals.ts";
@@ -87,7 +88,6 @@ async function serve(options: Options, command: Command): Promise<void> {
     { keys: keys.keys, ...(tokens === undefined ? {} : { oauth: tokens }) },
     fd,
   );
-  logNotices(logger);
   const manager = new ServiceManager(process.env);
   let watching: Watch | null = null;
   const reload = new Reload(
@@ -191,6 +191,7 @@ async function listen(
 }
 
 function warn(engine: Engine, isClosed: boolean): void {
+  warnOfFiles();
   if (!isClosed) {
     say("glovebox: no keys are configured: only this machine reaches the server, and every process on it may use it");
   }

@@ -3,6 +3,7 @@ import { isatty } from "node:tty";
 import type { Logger } from "pino";
 import { SERVICE_DEFAULTS } from "../server/config/effective.ts";
 import type { LogLevel } from "../server/config/schema.ts";
+import { EXIT } from "./exit.ts";
 import { escapeControl, sendNotices } from "./output.ts";
 
 const STDERR = 2;
@@ -20,15 +21,24 @@ export async function openLog(level: LogLevel = SERVICE_DEFAULTS.logLevel): Prom
   );
 }
 
-/** Sends notices to the log from now on, so that stderr has one format. */
-export function logNotices(logger: Logger): void {
+/**
+ * Makes all that this process writes to stderr from now on lines of JSON: notices, what ends its start, Node's
+ * warnings, and an error that nobody has caught, which ends it. On a terminal all of it stays text.
+ */
+export async function logAll(): Promise<void> {
   if (isatty(STDERR)) return;
   // Notices appear at every log level.
-  const notices = logger.child({}, { level: "info" });
-  sendNotices((text, fields) => {
+  const notices = await openLog("info");
+  sendNotices((text, fields, level) => {
     const [, isWarning, message = text] = /^(?:glovebox: )?(warning: )?(.*)$/s.exec(text) ?? [];
-    if (isWarning === undefined) notices.info(fields, message);
-    else notices.warn(fields, message);
+    notices[isWarning === undefined ? level : "warn"](fields, message);
+  });
+  // Node has a listener of its own, which writes text.
+  process.removeAllListeners("warning").on("warning", ({ name, message }) => notices.warn({ warning: name }, message));
+  process.on("uncaughtException", (error: unknown) => {
+    const { message, stack } = error instanceof Error ? error : { message: String(error), stack: undefined };
+    notices.fatal({ stack }, `an error that nobody has caught ends this process: ${message}`);
+    process.exit(EXIT.FAILED);
   });
 }
 

@@ -21,7 +21,6 @@ export interface WorkerServiceOptions {
 export async function runWorker(
   start: (onOpen: (machine: Machine) => void) => Promise<Machine>,
   options: WorkerServiceOptions,
-  onStart: () => void = () => undefined,
 ): Promise<void> {
   const resources = new AsyncDisposableStack();
   let machine: Machine | null = null;
@@ -47,7 +46,6 @@ export async function runWorker(
     await resources.disposeAsync();
     throw error;
   }
-  onStart();
   const { id, executor } = machine.stats();
   if (executor.sandbox.kind !== "off") say(`glovebox: executors run inside ${executor.sandbox.kind}`);
   else say(`glovebox: executors run without a sandbox of the operating system: ${executor.sandbox.reason}`);

@@ -12,8 +12,9 @@ import { watchPressure } from "../kernel/base/os/pressure.ts";
 import { importOptional } from "../kernel/base/optional-package.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { engineOptions, orUsage, readSettings } from "./open-engine.ts";
+import { warnOfFiles } from "./open-files.ts";
 import { forgetKeys } from "./service-keys.ts";
-import { logNotices, openLog } from "./service-log.ts";
+import { openLog } from "./service-log.ts";
 import { addSettingFlags, readFlags } from "./setting-flags.ts";
 import { runWorker, type WorkerServiceOptions } from "./worker-service.ts";
 
@@ -67,17 +68,14 @@ async function work({ config }: Options, command: Command): Promise<void> {
   watchPressure();
   const load = () => import("../fleet/machine/machine.ts");
   const { startMachine } = await importOptional("a worker machine", ["bullmq", "ioredis"], load);
-  await runWorker(
-    (onOpen) => {
-      const opened: typeof onOpen = (begun) => {
-        showConfiguration(begun.registry, digest);
-        onOpen(begun);
-      };
-      return orUsage(startMachine({ ...machine, logger }, opened));
-    },
-    service,
-    () => logNotices(logger),
-  );
+  await runWorker((onOpen) => {
+    const opened: typeof onOpen = (begun) => {
+      showConfiguration(begun.registry, digest);
+      onOpen(begun);
+    };
+    return orUsage(startMachine({ ...machine, logger }, opened));
+  }, service);
+  warnOfFiles();
 }
 
 /** Options of a machine and its service. Rejects as `createEngine` does. */

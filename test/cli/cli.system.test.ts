@@ -10,7 +10,7 @@ import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { readYaml } from "../../src/kernel/base/yaml-text.ts";
 import type { ToolInfo, ToolResult } from "../../src/glovebox/index.ts";
-import { MAIN, noticeOf, ROOT } from "../server/served.ts";
+import { MAIN, noticeOf, noticesOf, ROOT } from "../server/served.ts";
 
 const SLEEP = `
 export const spec = { name: "sleep", description: "Answers after a while." };
@@ -44,7 +44,7 @@ async function glovebox(args: readonly string[], stdin = "", cwd = ROOT): Promis
     output("stdout"),
     output("stderr"),
   ]);
-  return { code, stdout, stderr };
+  return { code, stdout, stderr: noticesOf(stderr) };
 }
 
 interface Serving extends AsyncDisposable {

@@ -8,7 +8,7 @@ import { text } from "node:stream/consumers";
 import type { Outcome, StartFault } from "./fault.ts";
 import { textOf } from "./line.ts";
 import { COMMAND } from "./scene.ts";
-import { noticeOf } from "../server/served.ts";
+import { noticesOf } from "../server/served.ts";
 
 const END_MS = 120_000;
 /** What one of several thousand users of other tests may read, too. */
@@ -37,10 +37,12 @@ export async function startUnder({ name, place, what, prepare, sees }: StartFaul
   });
   const [said, [code, signal]] = await Promise.all([text(child.stderr), once(child, "close")]);
   const exit = String(code ?? signal);
-  const lines = said.split("\n").filter(Boolean).map(noticeOf);
+  const words = noticesOf(said);
+  const lines = words.split("\n").filter(Boolean);
   const missing = [
     ...(exit === String(sees.exit) ? [] : [`exit code ${sees.exit}, it was ${exit}`]),
-    ...(sees.says.test(said) ? [] : [`${sees.says} in ${JSON.stringify(said.slice(0, 2_000))}`]),
+    ...(sees.says.test(words) ? [] : [`${sees.says} in ${JSON.stringify(words.slice(0, 2_000))}`]),
+    ...(/^(?!\{)./m.test(said) ? ["lines of JSON alone"] : []),
   ];
   const log = lines.find((line) => sees.says.test(line)) ?? lines[0] ?? "";
   return {

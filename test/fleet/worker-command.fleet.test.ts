@@ -12,7 +12,7 @@ import { readConfiguration } from "../../src/server/config/configuration.ts";
 import { digestOf } from "../../src/server/config/digest.ts";
 import { settingsOf } from "../../src/server/config/effective.ts";
 import { readEnvironment } from "../../src/server/config/environment.ts";
-import { noticeOf } from "../server/served.ts";
+import { noticeOf, noticesOf } from "../server/served.ts";
 import { createEngine } from "../../src/glovebox/index.ts";
 import { fleetMetrics } from "../server/deploy/fleet-files.ts";
 import { MAIN } from "../server/served.ts";
@@ -79,7 +79,7 @@ async function worker(args: readonly string[], env: NodeJS.ProcessEnv = {}): Pro
   });
   children.push(child);
   const [said, [code]] = await Promise.all([text(child.stderr), once(child, "exit")]);
-  return [code, said];
+  return [code, noticesOf(said)];
 }
 
 describe("the process of a worker machine", () => {

@@ -80,6 +80,11 @@ export function noticeOf(line: string): string {
   return `glovebox: ${level === 40 ? "warning: " : ""}${String(msg)}`;
 }
 
+/** A service's log, with the text of its own notices in place of their JSON. */
+export function noticesOf(log: string): string {
+  return log.replaceAll(/^\{.*$/gm, (line) => noticeOf(line));
+}
+
 /** Waits until a service has said something that matches. Rejects after a while. */
 export async function said({ errors }: Pick<Served, "errors">, what: RegExp, from = 0): Promise<string> {
   const untilMs = performance.now() + START_MS;

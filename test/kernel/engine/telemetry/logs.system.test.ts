@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -7,7 +8,9 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { type Level, pino } from "pino";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { Events } from "../../../../src/kernel/engine/telemetry/events.ts";
+import { logEvents } from "../../../../src/kernel/engine/telemetry/log.ts";
 import { createKey } from "../../../../src/server/access/secret.ts";
 import { createEngine, defineCapability, type Engine, type Logger } from "../../../../src/glovebox/index.ts";
 import { MAIN } from "../../../server/served.ts";
@@ -129,6 +132,20 @@ test("at info, no line is made of a call", async () => {
   expect([made, lines.length - before]).toEqual([0, 0]);
 });
 
+test("a flood of one line is written in part, and the next one of its kind says how many were left out", () => {
+  const { logger, lines } = listen("info");
+  const events = new Events();
+  logEvents(events, logger);
+  vi.useFakeTimers({ toFake: ["performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const lose = (): void => events.emit("fleet:damage", { why: "torn" });
+  for (let at = 0; at < 1_000; at++) lose();
+  expect(lines.length).toBe(100);
+  vi.advanceTimersByTime(10_000);
+  lose();
+  expect(lines.at(-1)).toMatchObject({ why: "torn", unsaid: 900 });
+});
+
 test("a logger that only informs and warns is one", async () => {
   await using engine = await openEngine({ info: () => undefined, warn: () => undefined });
   expect((await engine.execute({ name: "look", arguments: {} })).success).toBe(true);
@@ -210,4 +227,46 @@ test("nothing that a call was given, gave, said or knew is in the logs of a serv
     world.close();
     rmSync(folder, { recursive: true, force: true });
   }
+});
+
+describe("a service whose stderr is no terminal", () => {
+  const linesOf = (log: string): readonly Line[] =>
+    log
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Line);
+
+  test.each([
+    ["an option that does not exist", ["serve", "--nothing"], 2, "error: unknown option '--nothing'"],
+    ["a configuration that does not exist", ["serve", "--config", "nothing.yaml"], 2, "nothing.yaml"],
+    ["a worker machine without Redis", ["worker"], 2, "say where the fleet's Redis is"],
+    ["a folder without tools, for an MCP client", ["mcp", "--tools", "nothing"], 3, "nothing"],
+  ])("tells what ends its start as JSON: %s", async (_what, args, exit, said) => {
+    const child = spawn(process.execPath, [...MAIN, ...args], { stdio: ["ignore", "ignore", "pipe"] });
+    const [log, [code]] = await Promise.all([text(child.stderr), once(child, "close")]);
+    expect(code).toBe(exit);
+    expect(linesOf(log)).toContainEqual(expect.objectContaining({ level: 50, msg: expect.stringContaining(said) }));
+  });
+
+  test("tells Node's warnings and an error that nobody has caught as JSON, and ends", async () => {
+    const broken = `process.on("SIGUSR2", () => { process.emitWarning("mind this"); setImmediate(() => { throw new Error("broken"); }); });`;
+    const program = ["--import", `data:text/javascript,${encodeURIComponent(broken)}`, ...MAIN];
+    const args = [...program, "serve", "--port", "0", "--workers", "1"];
+    const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });
+    try {
+      const ended = Promise.all([text(child.stderr), once(child, "close")]);
+      for await (const line of createInterface({ input: child.stdout })) if (line.includes("listening")) break;
+      child.kill("SIGUSR2");
+      const [log, [code]] = await ended;
+      expect(code).toBe(1);
+      expect(linesOf(log)).toContainEqual(expect.objectContaining({ level: 40, warning: "Warning", msg: "mind this" }));
+      expect(linesOf(log).at(-1)).toMatchObject({
+        level: 60,
+        msg: "an error that nobody has caught ends this process: broken",
+        stack: expect.stringContaining("Error: broken"),
+      });
+    } finally {
+      child.kill("SIGKILL");
+    }
+  });
 });
