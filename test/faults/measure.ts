@@ -61,7 +61,10 @@ async function measureRunning({ name, place, what, settings, bring, sees }: Runn
 }
 
 /** Calls without an answer or without the effect that they were told of; effects that happened more than once. */
-function effectsOf({ counter }: Scene, { done, unanswered }: Tally): { readonly lost: number; readonly twice: number } {
+export function effectsOf(
+  { counter }: Scene,
+  { done, unanswered }: Tally,
+): { readonly lost: number; readonly twice: number } {
   const untold = done.filter((key) => !counter.told.has(key));
   const twice = [...counter.told].filter(([key, times]) => key.startsWith("call-") && times > 1);
   return { lost: unanswered.length + untold.length, twice: twice.length };

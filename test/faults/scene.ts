@@ -31,6 +31,8 @@ export interface SceneSettings {
   readonly machines?: number;
   /** A Redis for idempotency keys and `kv`, without a fleet. */
   readonly store?: "redis";
+  /** The command of its processes. Default: as it is installed. */
+  readonly command?: readonly string[];
   /** Runs before the service's program. */
   readonly within?: (scene: Folder) => readonly string[];
   readonly env?: NodeJS.ProcessEnv;
@@ -71,7 +73,9 @@ export interface Scene extends Folder, AsyncDisposable {
   readonly write: (name: string, text: string) => void;
   /** Starts the server again, after it has ended, where callers find it. */
   readonly restart: () => Promise<void>;
-  readonly addMachine: (env?: NodeJS.ProcessEnv) => Promise<Service>;
+  readonly addMachine: (env?: NodeJS.ProcessEnv, command?: readonly string[]) => Promise<Service>;
+  /** Starts one more server of the same configuration, on another port. */
+  readonly addServer: (command?: readonly string[]) => Promise<Service>;
 }
 
 /** The text of a tool that answers by itself, and of one that tells somebody outside what it does. */
@@ -122,17 +126,18 @@ interface SceneOf extends Folder {
 
 async function assemble(of: SceneOf, owned: AsyncDisposableStack): Promise<Scene> {
   const { path, counter, found, write, port, settings } = of;
-  const { within, env = {}, machines = 0 } = settings;
+  const { within, env = {}, machines = 0, command: usual = COMMAND } = settings;
   const all: Service[] = [];
   const start = async (command: readonly string[], more: NodeJS.ProcessEnv): Promise<Service> => {
     const service = await startService(command, path, { ...env, ...more });
     all.push(service);
     return service;
   };
-  const serve = (): Promise<Service> => start([...(within?.({ path, counter }) ?? []), ...COMMAND, "serve"], {});
+  const serve = (): Promise<Service> => start([...(within?.({ path, counter }) ?? []), ...usual, "serve"], {});
   const working = ["worker", "--redis", found?.url ?? "", "--workers", "1", "--port", "0", "--slots", "8"];
-  const addMachine = async (more: NodeJS.ProcessEnv = {}): Promise<Service> => {
-    const machine = await start([...COMMAND, ...working], { GLOVEBOX_FLEET_SECRET: FLEET_SECRET, ...more });
+  const addServer = (command = usual): Promise<Service> => start([...command, "serve", "--port", "0"], {});
+  const addMachine = async (more: NodeJS.ProcessEnv = {}, command = usual): Promise<Service> => {
+    const machine = await start([...command, ...working], { GLOVEBOX_FLEET_SECRET: FLEET_SECRET, ...more });
     built.push(machine);
     return machine;
   };
@@ -157,6 +162,7 @@ async function assemble(of: SceneOf, owned: AsyncDisposableStack): Promise<Scene
       lines: () => all.flatMap(({ lines }) => lines),
       write,
       addMachine,
+      addServer,
       restart: async () => {
         scene.server = await serve();
         if (!scene.server.url.endsWith(`:${port}`)) throw new Error("it came back on another port");
