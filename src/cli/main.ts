@@ -1,5 +1,6 @@
 #!/usr/bin/env -S node --no-node-snapshot --no-warnings
 import { EXIT } from "./exit.ts";
+import { leaveFirstPlace } from "./first-process.ts";
 import { runCommandLine } from "./run-command-line.ts";
 import { logAll } from "./service-log.ts";
 
@@ -10,5 +11,8 @@ const SERVICES: ReadonlySet<string | undefined> = new Set(["serve", "worker", "m
 process.stdout.on("error", ({ code }: NodeJS.ErrnoException) => process.exit(code === "EPIPE" ? EXIT.OK : EXIT.FAILED));
 
 const args = process.argv.slice(2);
-if (SERVICES.has(args[0])) await logAll();
+if (SERVICES.has(args[0])) {
+  await logAll();
+  leaveFirstPlace();
+}
 await runCommandLine(args);
