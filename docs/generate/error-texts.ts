@@ -286,7 +286,10 @@ export const ERROR_TEXTS = {
   diverged: {
     meaning:
       "The call was to go on after its pause. To do so it runs again with its earlier answers, and this time it asked for something else. Effects before the pause stand; nothing after it ran.",
-    causes: ["Another version of Node or of Glovebox, in which the tool behaves in another way."],
+    causes: [
+      "Another version of Node or of Glovebox, in which the tool behaves in another way.",
+      "The tool has another `config` than when the call began, or its code of then cannot be run any more. Then nothing of the call has run again.",
+    ],
     message: "after its pause the call asked for something else than before",
   },
   engine_closed: {
