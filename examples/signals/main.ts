@@ -1,28 +1,19 @@
+import { fork, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import type { AddressInfo } from "node:net";
-import { createEngine } from "glovebox";
-import { callbackPath, createWebhook } from "./webhook.ts";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 
-const SECRET = "of the shop and nobody else";
-await using engine = await createEngine({
-  tools: ["./tools"],
-  workers: 1,
-  policy: { rules: [{ allow: { tools: ["order"], pause: true } }] },
-});
-const webhook = createWebhook(engine, SECRET).listen(0, "127.0.0.1");
-await once(webhook, "listening");
-const bank = `http://127.0.0.1:${(webhook.address() as AddressInfo).port}`;
+const folder = mkdtempSync(`${tmpdir()}/signals-`);
+const shop = spawnSync(process.execPath, [...process.execArgv, "shop.ts", folder], { stdio: "inherit" });
+console.log("the shop was killed:", shop.signal);
 
-const { error } = await engine.execute({ name: "order", arguments: { item: "lamp" } });
-if (error?.code !== "paused") throw new Error("the order does not wait");
-const id = error.details?.id ?? "";
-console.log(error.message.replace(id, "…"));
-
-const pay = async (path: string) =>
-  (await fetch(`${bank}${path}`, { method: "POST", body: JSON.stringify({ sum: 12 }) })).status;
-console.log("somebody else:", await pay(`/paid/${id}/0000`));
-console.log("the bank:", await pay(callbackPath(id, SECRET)));
-
-const result = await engine.calls.durable.result(id, {}, { waitMs: 25_000 });
-console.log(result?.output);
-webhook.close();
+// Another process, at any later time.
+const webhook = fork("webhook.ts", [folder]);
+const ended = once(webhook, "exit");
+const [port] = (await once(webhook, "message")) as [number];
+// What the bank does, after somebody else who does not have the address.
+const callback = readFileSync(`${folder}/callback`, "utf8");
+for (const path of [callback.replace(/\w+$/, "0000"), callback])
+  await fetch(`http://127.0.0.1:${port}${path}`, { method: "POST", body: JSON.stringify({ sum: 12 }) });
+await ended;
+rmSync(folder, { recursive: true });

@@ -6,7 +6,6 @@ export default defineTool({
   inputSchema: { type: "object", properties: { item: { type: "string" } }, required: ["item"] },
   capabilities: { pause: true },
   async run({ item }, { host }) {
-    console.log("waits for the money");
     const payment = await host.pause.signal({ name: "payment" });
     return { item, payment };
   },
