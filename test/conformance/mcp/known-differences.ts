@@ -14,7 +14,7 @@ const NO_RESOURCES = "the server's resources are long outputs of calls, and no o
 const NO_COMPLETION = "the protocol completes arguments of prompts and resources only, not those of tools";
 const NO_SAMPLING = "tools have no access to the client's model or files";
 const NO_ELICITATION = "a tool cannot ask the client's user";
-const NO_TASKS = "calls are no tasks: the protocol's library accepts no task as the result of a call";
+const NO_TASKS = "calls are no tasks: the protocol's client takes no task as the result of a call";
 
 /** Scenarios of either revision for what the server does not have. */
 const NOT_SERVED: readonly Difference[] = [
