@@ -69,7 +69,7 @@ function serverOf(fleet: string, protocol: number): Server {
 const jobsOf = async (machine: Machine): Promise<number> =>
   Number(/^glovebox_machine_jobs_total (\d+)$/m.exec(await machine.registry.metrics())?.[1]);
 
-test("a server whose protocol no machine understands does not start, and says who is to be upgraded", async () => {
+test("a server whose protocol no machine understands does not start, and says what to start beside them", async () => {
   const fleet = newFleet();
   await using _machine = await machineIn(redis, undefined, [], { fleet });
   await using server = serverOf(fleet, NEXT);
@@ -78,7 +78,7 @@ test("a server whose protocol no machine understands does not start, and says wh
     code: "executor_lost",
     message:
       `the fleet "${fleet}" cannot be used: no worker machine of the fleet understands protocol ${NEXT}, which this server ` +
-      `speaks; they understand ${PROTOCOL}: upgrade the worker machines first`,
+      `speaks; they understand ${PROTOCOL}: start worker machines of its version beside them`,
   });
 });
 

@@ -71,7 +71,8 @@ export class MachineDirectory {
     const machines = [...this.#machines.values()];
     if (machines.length === 0 || machines.some(({ protocols }) => protocols.includes(this.#protocol))) return null;
     const spoken = [...new Set(machines.flatMap(({ protocols }) => protocols))].toSorted((a, b) => a - b).slice(0, 8);
-    const remedy = (spoken[0] ?? 0) > this.#protocol ? "upgrade this server" : "upgrade the worker machines first";
+    const isOlder = (spoken[0] ?? 0) > this.#protocol;
+    const remedy = `${isOlder ? "upgrade this server, or " : ""}start worker machines of its version beside them`;
     return (
       `no worker machine of the fleet understands protocol ${this.#protocol}, which this server speaks; ` +
       `they understand ${spoken.join(", ")}: ${remedy}`
