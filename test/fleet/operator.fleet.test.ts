@@ -142,7 +142,8 @@ test("a server without a machine says how to start one, and then which it has in
   await expect
     .poll(reason, { timeout: 60_000 })
     .toBe(
-      `no worker machine of the fleet understands protocol ${PROTOCOL}, which this server speaks; they understand ${PROTOCOL + 1}: upgrade this server`,
+      `no worker machine of the fleet understands protocol ${PROTOCOL}, which this server speaks; they understand ` +
+        `${PROTOCOL + 1}: upgrade this server, or start worker machines of its version beside them`,
     );
   expect(fleet.engine.stats().executor.fleet?.seen).toMatchObject([
     { state: "other protocol", protocols: [PROTOCOL + 1] },
