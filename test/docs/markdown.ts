@@ -3,6 +3,9 @@ import { join } from "node:path";
 import { filesBelow } from "../source-files.ts";
 import { ROOT } from "./linked-folder.ts";
 
+/** The pages of alerts. */
+export const RUNBOOKS = "docs/how-to/runbooks/";
+
 /** A block of code in a page. */
 export interface Block {
   readonly language: string;

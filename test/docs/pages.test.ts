@@ -3,7 +3,7 @@ import { dirname, join, normalize } from "node:path";
 import { describe, expect, test } from "vitest";
 import { COMMAND, generatedPages } from "../../docs/generate/pages.ts";
 import { PACKAGES, ROOT } from "./linked-folder.ts";
-import { commandsOf, fileOf, type Page, printsOf, proseOf, readPages, skipOf } from "./markdown.ts";
+import { commandsOf, fileOf, type Page, printsOf, proseOf, readPages, RUNBOOKS, skipOf } from "./markdown.ts";
 import { DENIED } from "./phrases.ts";
 
 const README_LINES_MAX = 200;
@@ -103,13 +103,21 @@ describe("blocks of code", () => {
   });
 
   test('are written to a file, run and compared, or have skip="why"', () => {
-    const unchecked = blocks.filter(({ block }) => {
+    const unchecked = blocks.filter(({ page, block }) => {
       if (skipOf(block) !== undefined || fileOf(block) !== undefined) return false;
       if (block.language === "ts") return printsOf(block).length === 0;
-      if (block.language === "sh") return !commandsOf(block).every(isChecked);
-      return block.language === "yaml";
+      // `runbooks.system.test.ts` runs those of runbooks.
+      if (block.language === "sh") return !page.path.startsWith(RUNBOOKS) && !commandsOf(block).every(isChecked);
+      return block.language === "yaml" || block.language === "js";
     });
     expect(unchecked.map(where)).toEqual([]);
+  });
+
+  test("of JSON are JSON", () => {
+    const found = pages.flatMap((page) => page.blocks.map((block) => ({ page, block })));
+    const json = found.filter(({ block }) => block.language === "json" && skipOf(block) === undefined);
+    expect(json.length).toBeGreaterThan(30);
+    expect(json.filter(({ block }) => !isJson(block.text)).map(where)).toEqual([]);
   });
 
   test(`are skipped ${SKIPPED_MAX} times at most`, () => {
@@ -124,6 +132,15 @@ describe("blocks of code", () => {
     expect(installed.filter((name) => name !== "glovebox" && !PACKAGES.includes(name))).toEqual([]);
   });
 });
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** A command is checked by what it prints; `npm install` by the packages that it names, a server by who calls it. */
 function isChecked({ line, prints }: { readonly line: string; readonly prints: readonly string[] }): boolean {

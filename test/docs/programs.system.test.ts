@@ -1,10 +1,7 @@
 // needs: curl
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { createInterface } from "node:readline";
 import PQueue from "p-queue";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { FLAGS, type LinkedFolder, linkedFolder, PACKAGES, ROOT } from "./linked-folder.ts";
+import { FLAGS, type LinkedFolder, linkedFolder, PACKAGES } from "./linked-folder.ts";
 import {
   type Block,
   type Command,
@@ -14,12 +11,11 @@ import {
   pattern,
   printsOf,
   readProgramPages,
+  RUNBOOKS,
   skipOf,
 } from "./markdown.ts";
+import { ADDRESS, SERVE, startServer } from "./page-server.ts";
 
-/** Where pages say that a server listens. */
-const ADDRESS = "http://127.0.0.1:8080";
-const SERVE = /^npx glovebox serve\b/;
 const INSTALL = /^npm (?:install|i|ci)\b/;
 /** A test waits for the programs of pages before its own. */
 const TEST_MS = 600_000;
@@ -37,15 +33,17 @@ interface Programs {
   readonly programs: readonly Block[];
   readonly commands: readonly Command[];
   readonly configurations: readonly string[];
+  /** Tools in JavaScript that no program and no command of the page uses. */
+  readonly tools: readonly string[];
   /** The command that starts the page's server, where the page has one or calls it. */
   readonly server: string | undefined;
 }
 
-// The examples have a test of their own.
+// The examples and the runbooks have tests of their own.
 const pages = readProgramPages()
-  .filter(({ path }) => !path.startsWith("examples/"))
+  .filter(({ path }) => !path.startsWith("examples/") && !path.startsWith(RUNBOOKS))
   .map(programsOf)
-  .filter(({ programs, commands, configurations }) => programs.length + commands.length + configurations.length > 0);
+  .filter((page) => [page.programs, page.commands, page.configurations, page.tools].some(({ length }) => length > 0));
 /** Programs of all pages wait here: more than two at once only slow each other down. */
 const queue = new PQueue({ concurrency: 2 });
 
@@ -61,6 +59,12 @@ function programsOf(page: Page): Programs {
     configurations: blocks.flatMap((block) => {
       const file = fileOf(block) ?? "";
       return block.language === "yaml" && file.includes("config") ? [file] : [];
+    }),
+    tools: blocks.flatMap((block) => {
+      const file = fileOf(block) ?? "";
+      const [folder = "", name = folder] = [file.split("/")[0], file.split("/").at(-1)];
+      const isUsed = blocks.some((one) => one !== block && (one.text.includes(name) || one.text.includes(folder)));
+      return block.language === "js" && !isUsed ? [file] : [];
     }),
     server: served ?? (lines.some(({ line }) => line.includes(ADDRESS)) ? "npx glovebox serve" : undefined),
   };
@@ -82,10 +86,11 @@ function start(page: Programs): Runs {
   const lines = [
     ...page.commands.map(({ line }) => line),
     ...page.configurations.map((file) => `npx glovebox config check --config ${file}`),
+    ...page.tools.map((file) => `npx glovebox validate ${file}`),
   ];
   const results = lines.map((line) => [line, Promise.withResolvers<string>()] as const);
   const runCommands = async (): Promise<void> => {
-    await using server = page.server === undefined ? undefined : await startServer(folder, page.server);
+    await using server = page.server === undefined ? undefined : await startServer(folder.path, page.server);
     for (const [line, { resolve, reject }] of results) {
       const command = line.replaceAll("npx glovebox", "glovebox").replaceAll(ADDRESS, server?.url ?? ADDRESS);
       await folder.run("sh", ["-c", command]).then(resolve, reject);
@@ -114,29 +119,6 @@ async function runPrograms(folder: LinkedFolder, blocks: readonly Block[]): Prom
   const printed = await folder.run(process.execPath, [...FLAGS, RUNNER, ...blocks.map(nameOf)]);
   const parts = printed.split(BEGIN).slice(1);
   return new Map(parts.map((part) => [part.slice(0, part.indexOf("\n")), part.slice(part.indexOf("\n") + 1)]));
-}
-
-interface PageServer extends AsyncDisposable {
-  readonly url: string;
-}
-
-/** A page's server: the command that it names, on any port, in the page's folder; without one the samples' server. */
-async function startServer(folder: LinkedFolder, command: string): Promise<PageServer> {
-  const args = command.replace(SERVE, "").match(/\S+/g) ?? [];
-  const line = [...FLAGS, `${ROOT}/src/cli/main.ts`, "serve", ...args, "--port", "0"];
-  const server = spawn(process.execPath, line, {
-    cwd: args.length === 0 ? ROOT : folder.path,
-    stdio: ["ignore", "pipe", "ignore"],
-  });
-  const [said] = (await once(createInterface({ input: server.stdout }), "line")) as [string];
-  return {
-    url: /http:\S+/.exec(said)?.[0] ?? "",
-    [Symbol.asyncDispose]: async () => {
-      const ended = once(server, "exit");
-      server.kill("SIGTERM");
-      await ended;
-    },
-  };
 }
 
 const runs = new Map<Programs, Runs>();
@@ -172,6 +154,14 @@ describe.each(pages.map((one) => [one.page.path, one] as const))("%s", (_path, p
     async (file) => {
       const printed = await runs.get(page)?.commands.get(`npx glovebox config check --config ${file}`);
       expect(printed).toContain("is valid");
+    },
+    TEST_MS,
+  );
+
+  test.each(page.tools)(
+    "%s is a tool",
+    async (file) => {
+      expect(await runs.get(page)?.commands.get(`npx glovebox validate ${file}`)).toMatch(/^valid: error 0/m);
     },
     TEST_MS,
   );

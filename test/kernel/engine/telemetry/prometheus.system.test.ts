@@ -11,7 +11,7 @@ import { createKey } from "../../../../src/server/access/secret.ts";
 import { createEngine, ERRORS } from "../../../../src/glovebox/index.ts";
 import { createServer, type Server } from "../../../../src/server/http/server.ts";
 import { fleetMetrics, seriesOf } from "../../../server/deploy/fleet-files.ts";
-import { promtool } from "./promtool.ts";
+import { metricsIn, promtool, rulesOf } from "./promtool.ts";
 
 const DEPLOY = fileURLToPath(new URL("../../../../fixtures/deploy", import.meta.url));
 const WATCH_KEY = createKey().secret;
@@ -20,12 +20,6 @@ const CALL_KEY = createKey().secret;
 const WEDGE = "export default () => { for (;;) [].indexOf.call({ length: 2 ** 53 - 1 }, 1); }";
 const PROMETHEUS = "prometheus";
 const STARTS_WITHIN_MS = 120_000;
-
-interface Rule {
-  readonly record?: string;
-  readonly alert?: string;
-  readonly expr: string;
-}
 
 interface Panel {
   readonly id: number;
@@ -40,13 +34,8 @@ function read(name: string): string {
   return readFileSync(join(DEPLOY, name), "utf8");
 }
 
-function rulesOf(name: string): readonly Rule[] {
-  const { groups } = parse(read(name)) as { groups: readonly { rules: readonly Rule[] }[] };
-  return groups.flatMap(({ rules }) => rules);
-}
-
-const recorded = rulesOf("prometheus/rules.yaml");
-const alerts = rulesOf("prometheus/alerts.yaml");
+const recorded = rulesOf("rules");
+const alerts = rulesOf("alerts");
 const dashboard = JSON.parse(read("grafana/glovebox.json")) as {
   readonly panels: readonly Panel[];
   readonly templating: { readonly list: readonly { readonly name: string; readonly definition?: string }[] };
@@ -57,11 +46,6 @@ const queries = charts.flatMap(({ title, targets = [] }) => targets.map(({ expr 
 /** A query as Grafana sends it. */
 function filledIn(expr: string): string {
   return expr.replaceAll("$__rate_interval", "1m").replaceAll(/\$(?:job|instance|tool)\b/g, ".*");
-}
-
-/** The names of metrics in a query: what stands before a selector, or is called like ours. */
-function metricsIn(expr: string): string[] {
-  return expr.match(/(?<![\w:"])(?:up|(?:glovebox|nodejs|process|job|job_tool)[:_][a-z0-9_:]+)(?=[\s{[()]|$)/g) ?? [];
 }
 
 let folder = "";

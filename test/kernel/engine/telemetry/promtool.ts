@@ -1,9 +1,33 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
+import { parse } from "yaml";
 
 const PROGRAM = "promtool";
 const DEADLINE_MS = 120_000;
+
+/** A rule that records, or one that alerts. */
+export interface Rule {
+  readonly record?: string;
+  readonly alert?: string;
+  readonly expr: string;
+  readonly for?: string;
+  readonly labels?: { readonly severity: string };
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+/** The rules of one of the files for Prometheus. */
+export function rulesOf(name: "rules" | "alerts"): readonly Rule[] {
+  const file = new URL(`../../../../fixtures/deploy/prometheus/${name}.yaml`, import.meta.url);
+  const { groups } = parse(readFileSync(file, "utf8")) as { groups: readonly { rules: readonly Rule[] }[] };
+  return groups.flatMap(({ rules }) => rules);
+}
+
+/** The names of metrics in a query: what stands before a selector, or is called like ours. */
+export function metricsIn(expr: string): string[] {
+  return expr.match(/(?<![\w:"])(?:up|(?:glovebox|nodejs|process|job|job_tool)[:_][a-z0-9_:]+)(?=[\s{[()]|$)/g) ?? [];
+}
 
 export interface Checked {
   readonly code: number | null;
