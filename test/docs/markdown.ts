@@ -101,3 +101,14 @@ export function pattern(line: string): RegExp {
     "m",
   );
 }
+
+/** Printed lines in the words of a page, where they fit the page's line of the same place. */
+export function asSaid(printed: string, said: readonly string[]): readonly string[] {
+  return printed
+    .trimEnd()
+    .split("\n")
+    .map((line, at) => {
+      const expected = said[at];
+      return expected !== undefined && pattern(expected).test(line) ? expected : line;
+    });
+}

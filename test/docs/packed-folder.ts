@@ -58,6 +58,14 @@ export async function installedFolders(copied: readonly string[], packed: Packed
   };
 }
 
+/** An empty folder in which the commands of a page make a project, with the packed package in the place of `glovebox`. */
+export async function projectFolder(commands: string, packed: Packed): Promise<InstalledFolder> {
+  const path = mkdtempSync(join(tmpdir(), "glovebox-project-"));
+  const [, ...flags] = INSTALL;
+  await run(path, "sh", ["-c", commands.replace(/ install glovebox$/, ` install ${flags.join(" ")} ${packed.file}`)]);
+  return { folderOf: () => path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+}
+
 async function npm(cwd: string, args: readonly string[]): Promise<void> {
   await run(cwd, "npm", args);
 }

@@ -3,6 +3,7 @@ import PQueue from "p-queue";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { FLAGS, type LinkedFolder, linkedFolder, PACKAGES } from "./linked-folder.ts";
 import {
+  asSaid,
   type Block,
   type Command,
   commandsOf,
@@ -134,7 +135,7 @@ describe.each(pages.map((one) => [one.page.path, one] as const))("%s", (_path, p
     "the program of line %i prints what it says",
     async (_line, block) => {
       const printed = await runs.get(page)?.programs.get(block);
-      expectLines(printed?.trimEnd().split("\n") ?? [], printsOf(block));
+      expect(asSaid(printed ?? "", printsOf(block))).toEqual(printsOf(block));
     },
     TEST_MS,
   );
@@ -166,9 +167,3 @@ describe.each(pages.map((one) => [one.page.path, one] as const))("%s", (_path, p
     TEST_MS,
   );
 });
-
-/** The lines are these, as many and in this order; `…` stands for anything within a line. */
-function expectLines(lines: readonly string[], expected: readonly string[]): void {
-  const matches = expected.every((line, at) => pattern(line).test(lines[at] ?? ""));
-  expect(matches && lines.length === expected.length ? expected : lines).toEqual(expected);
-}

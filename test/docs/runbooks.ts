@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { ROOT } from "./linked-folder.ts";
 import { type Block, type Page, readPage, RUNBOOKS } from "./markdown.ts";
 
-export interface Runbook {
+interface Runbook {
   readonly name: string;
   readonly page: Page;
   /** The alert's own query, as the page shows it. */

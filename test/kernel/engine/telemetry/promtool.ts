@@ -8,7 +8,7 @@ const PROGRAM = "promtool";
 const DEADLINE_MS = 120_000;
 
 /** A rule that records, or one that alerts. */
-export interface Rule {
+interface Rule {
   readonly record?: string;
   readonly alert?: string;
   readonly expr: string;
