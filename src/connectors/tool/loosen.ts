@@ -1,7 +1,7 @@
 import { GloveboxError } from "../../kernel/base/errors.ts";
 import { copyJson } from "../../kernel/base/json-writer.ts";
 import { isObject, type JsonSchema, nameOfSegment, pointerSegment } from "../../kernel/base/json.ts";
-import { dialectOf } from "../../kernel/base/schema/schema-dialect.ts";
+import { dialectOf, dialectWords } from "../../kernel/base/schema/schema-dialect.ts";
 import { findSchema } from "../../kernel/tool/declarations/references.ts";
 import {
   isLongInteger,
@@ -25,28 +25,41 @@ const SCHEMAS_MAX = 5_000;
 /** Mistakes of one schema that are told, and left away one after the other where only compiling it finds them. */
 const MISTAKES_MAX = 20;
 const SHOWN_MAX = 60;
+const LATER = "https://json-schema.org/draft/2020-12/schema";
 const MAPS = ["properties", "patternProperties", "dependentSchemas", "definitions", "$defs"];
 
 type Json = Readonly<Record<string, unknown>>;
 
 /**
  * A schema without the parts that no check can use: a remote server judges its own arguments, and ours is a help. Forms of
- * draft-04 and of OpenAPI 3.0 are read as what they mean. Never throws.
+ * draft-04 and of OpenAPI 3.0 are read as what they mean, and so are words of two dialects where none is named. Never throws.
  */
 export function loosenSchema(schema: JsonSchema): LoosenedSchema {
   if (typeof schema === "boolean") return { schema, findings: [] };
-  const loosening = new Loosening(schema);
+  const { earlier, later } = dialectWords(schema);
+  const isMixed = schema["$schema"] === undefined && earlier !== undefined && later !== undefined;
+  const loosening = new Loosening(schema, isMixed);
   const read = loosening.read(schema, "") as JsonSchema;
-  return { schema: read, findings: loosening.findings };
+  if (isMixed) {
+    const finding = `it has ${earlier} of draft-07 beside ${later} of draft 2020-12, and is read as one of 2020-12`;
+    const named = typeof read === "boolean" ? read : { $schema: LATER, ...read };
+    return { schema: named, findings: [finding, ...loosening.findings] };
+  }
+  const isIgnored = later !== undefined && schema["$schema"] !== undefined && dialectOf(schema) === "draft-07";
+  const ignored = isIgnored ? [`${later} is not checked: draft-07, which its $schema names, has no such word`] : [];
+  return { schema: read, findings: [...ignored, ...loosening.findings] };
 }
 
 class Loosening {
   readonly #root: Json;
   readonly findings: string[] = [];
+  readonly #isMixed: boolean;
   #schemas = 0;
 
-  constructor(root: Json) {
+  /** `isMixed`: lists of draft-07 are read in the words of 2020-12. */
+  constructor(root: Json, isMixed: boolean) {
     this.#root = root;
+    this.#isMixed = isMixed;
   }
 
   read(value: unknown, pointer: string): unknown {
@@ -58,7 +71,8 @@ class Loosening {
     // What is deeper or larger is refused as it is by the limits of all schemas.
     if (++this.#schemas > SCHEMAS_MAX || pointer.length > SCHEMAS_MAX) return value;
     const read: Record<string, unknown> = {};
-    for (const [keyword, member] of Object.entries(modernized(withoutOldForms(value)))) {
+    const modern = modernized(withoutOldForms(value));
+    for (const [keyword, member] of Object.entries(this.#isMixed ? withLaterTuple(modern) : modern)) {
       const found = this.#member(keyword, member, pointer + pointerSegment(keyword));
       if (found !== undefined) Object.defineProperty(read, keyword, { value: found, ...MEMBER });
     }
@@ -130,6 +144,13 @@ function withoutOldForms(schema: Json): Json {
     ...(exclusiveMaximum === undefined || exclusiveMaximum === false ? {} : { exclusiveMaximum }),
     ...(id === undefined || typeof id === "string" ? {} : { id }),
   };
+}
+
+/** A list whose first items have schemas of their own, in the words of 2020-12. */
+function withLaterTuple({ items, additionalItems, ...rest }: Json): Json {
+  if (!Array.isArray(items)) return items === undefined ? rest : { ...rest, items };
+  const tuple = items.length === 0 ? {} : { prefixItems: items };
+  return { ...tuple, ...(additionalItems === undefined ? {} : { items: additionalItems }), ...rest };
 }
 
 function kindOf(value: unknown): string {

@@ -152,6 +152,33 @@ describe("a schema of another server", () => {
     }
   });
 
+  test("with words of two dialects and none named is read as one of 2020-12, with all of them, and that is told", () => {
+    const later = { type: "array", prefixItems: [{ type: "string" }], items: false };
+    const earlier = { type: "array", items: [{ type: "integer" }], additionalItems: false };
+    const properties = { later, earlier, both: { ...earlier, prefixItems: [{ type: "integer" }] } };
+    const dependencies = { later: ["earlier"] };
+    const { lines, findings } = prepared([{ inputSchema: { type: "object", properties, dependencies } }]);
+    expect(findings).toHaveLength(1);
+    expect(findings[0]).toMatch(
+      /^c.t0: inputSchema it has \w+ of draft-07 beside prefixItems of draft 2020-12, and is read as/,
+    );
+    const { input } = openChecks(lines[0]?.checks ?? { input: "", output: "" });
+    expect(input({ later: ["a"], earlier: [1], both: [1] })).toBeNull();
+    const wrong = [{ later: ["a"] }, { later: [1], earlier: [] }, { later: ["a", 1], earlier: [] }];
+    for (const args of [...wrong, { earlier: ["a"] }, { earlier: [1, 2] }, { both: ["a"] }, { both: [1, 2] }])
+      expect(input(args)).not.toBeNull();
+  });
+
+  test("that names draft-07 tells which of its words that dialect ignores", () => {
+    const pair = { type: "array", prefixItems: [{ type: "string" }] };
+    const inputSchema = { $schema: "http://json-schema.org/draft-07/schema#", type: "object", properties: { pair } };
+    const { lines, findings } = prepared([{ inputSchema }]);
+    expect(findings).toEqual([
+      "c.t0: inputSchema prefixItems is not checked: draft-07, which its $schema names, has no such word",
+    ]);
+    expect(openChecks(lines[0]?.checks ?? { input: "", output: "" }).input({ pair: [1] })).toBeNull();
+  });
+
   test("tells its defaults, and none of them is filled in", () => {
     const inputSchema = {
       type: "object",

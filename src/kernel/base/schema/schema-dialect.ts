@@ -37,18 +37,24 @@ export const EARLIER_KEYWORDS = ["additionalItems", "dependencies"] as const;
 export function dialectOf(schema: JsonSchema): Dialect | undefined {
   if (typeof schema === "boolean") return "draft-07";
   const id = schema["$schema"];
-  if (id === undefined) return isLater(schema) ? "2020-12" : "draft-07";
+  if (id === undefined) {
+    const { earlier, later } = dialectWords(schema);
+    return later !== undefined && earlier === undefined ? "2020-12" : "draft-07";
+  }
   if (typeof id !== "string") return undefined;
   return DIALECTS.get(id.replace(/^https?:\/\//, "").replace(/#$/, ""));
 }
 
-function isLater(schema: JsonSchema): boolean {
-  let isFound = false;
+/** The first words of a schema that only draft-07 reads, and that only later drafts read. */
+export function dialectWords(schema: JsonSchema): { readonly earlier?: string; readonly later?: string } {
+  let earlier: string | undefined;
+  let later: string | undefined;
   for (const { node } of schemaNodes(schema)) {
-    if (Array.isArray(node["items"]) || EARLIER_KEYWORDS.some((keyword) => keyword in node)) return false;
-    isFound ||= LATER_KEYWORDS.some((keyword) => keyword in node);
+    earlier ??= Array.isArray(node["items"]) ? "items" : EARLIER_KEYWORDS.find((keyword) => keyword in node);
+    later ??= LATER_KEYWORDS.find((keyword) => keyword in node);
+    if (earlier !== undefined && later !== undefined) break;
   }
-  return isFound;
+  return { ...(earlier === undefined ? {} : { earlier }), ...(later === undefined ? {} : { later }) };
 }
 
 /** How the code of a schema is made. */
