@@ -13,8 +13,8 @@ const CHARSET = /;\s*charset\s*=\s*"?([\w.:-]{1,40})/i;
  * it is neither of a text's type nor UTF-8.
  */
 export function answerBody(bytes: Buffer, contentType: string): RemoteAnswer["body"] {
-  if (bytes.length === 0) return "";
   if (BINARY.test(contentType)) return { base64: bytes.toString("base64") };
+  if (bytes.length === 0) return "";
   const [, named = ""] = CHARSET.exec(contentType) ?? [];
   const charset = decoderOf(named) ?? decoderOf(markedCharset(bytes));
   if (charset !== null) return charset.decode(bytes);

@@ -37,7 +37,7 @@ const REQUEST: JsonSchema = {
 /** Length of a request as JSON, in UTF-16 units. */
 const INPUT_MAX = 8 * 1024 * 1024;
 /** Methods without effects on a server. */
-export const READING: ReadonlySet<string> = new Set(["GET", "HEAD"]);
+export const READING: ReadonlySet<string> = new Set(["GET", "HEAD", "QUERY"]);
 
 /** `connector`: carries out the operation of a connector's tool at its server. Only such a tool can use it. */
 export const CONNECTOR: ModuleCapability<readonly string[]> = {

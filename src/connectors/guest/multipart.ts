@@ -2,7 +2,7 @@ import { decodeForgivingly, encodeBase64 } from "../../kernel/guest/web/base64-b
 import { bytesFromString, stringFromUnits } from "../../kernel/guest/web/bytes.ts";
 import { encodeUtf8 } from "../../kernel/guest/web/utf8.ts";
 import type { BinaryBody, OpenApiForm } from "../../kernel/guest/host.ts";
-import { ArgumentError, isObject, textOf } from "./parameters.ts";
+import { ArgumentError, entriesOf, isObject, textOf } from "./parameters.ts";
 
 /** A file among the arguments. */
 interface FileArgument extends BinaryBody {
@@ -12,12 +12,6 @@ interface FileArgument extends BinaryBody {
 
 const BYTES = "application/octet-stream";
 const MEDIA_TYPE = /^[\w!#$&^.+*-]+\/[\w!#$&^.+*-]+(?:\s*;\s*[\w.+-]+=[\w.+"/:-]+)*$/;
-/** Between the items of a list that is one text. */
-const DELIMITERS: ReadonlyMap<OpenApiForm["style"], string> = new Map([
-  ["form", ","],
-  ["spaceDelimited", " "],
-  ["pipeDelimited", "|"],
-]);
 /** Characters that would end a name in its quotes, as browsers write them. */
 const ESCAPES: ReadonlyMap<string, string> = new Map([
   ['"', "%22"],
@@ -41,8 +35,10 @@ function bytesOf(property: string, { base64 }: FileArgument): Uint8Array {
   return bytes;
 }
 
-function mediaTypeOf({ mediaType }: FileArgument): string {
-  return typeof mediaType === "string" && MEDIA_TYPE.test(mediaType) ? mediaType : BYTES;
+/** `told`: what the document says; empty where it says nothing. */
+function mediaTypeOf({ mediaType }: FileArgument, told = ""): string {
+  if (typeof mediaType === "string" && MEDIA_TYPE.test(mediaType)) return mediaType;
+  return told === "" ? BYTES : told;
 }
 
 /** One part, with its head; bytes as characters. */
@@ -56,37 +52,43 @@ export function multipartBody(
   value: Readonly<Record<string, unknown>>,
   fields: readonly OpenApiForm[],
 ): { readonly body: BinaryBody; readonly mediaType: string } {
-  const parts = Object.entries(value).flatMap(([name, member]) => {
-    const form = fields.find((one) => one.name === name);
-    const all: readonly unknown[] = Array.isArray(member) ? partsOf(form, member) : [member];
-    return all.flatMap((one): readonly Part[] => (one === null || one === undefined ? [] : [partOf(name, one)]));
-  });
+  const parts = Object.entries(value).flatMap(([name, member]) =>
+    partsOf(
+      fields.find((one) => one.name === name) ?? { name, style: "form", isExploded: true, mediaType: "" },
+      member,
+    ),
+  );
   const boundary = boundaryOf(parts);
   const text = parts.map(([head, content]) => `--${boundary}\r\n${head}\r\n\r\n${content}\r\n`).join("");
   const bytes = bytesFromString(`${text}--${boundary}--\r\n`) ?? new Uint8Array();
   return { body: { base64: encodeBase64(bytes) }, mediaType: `multipart/form-data; boundary=${boundary}` };
 }
 
-function partsOf(form: OpenApiForm | undefined, list: readonly unknown[]): readonly unknown[] {
-  const delimiter = form === undefined || form.isExploded ? undefined : DELIMITERS.get(form.style);
-  if (delimiter === undefined || list.length === 0 || list.some(isFile)) return list;
-  return [
-    list
-      .filter((item) => item !== null)
-      .map(textOf)
-      .join(delimiter),
-  ];
+/** A member with a style of its own is written as in a form; of another, each item of a list is a part. */
+function partsOf(form: OpenApiForm, member: unknown): readonly Part[] {
+  const all = [member].flat().filter((one) => one !== null && one !== undefined);
+  if (form.mediaType !== undefined || all.some(isFile)) return all.map((one) => partOf(form, one));
+  return all.length === 0
+    ? []
+    : entriesOf(form, member, (text) => text).map(([name, text]) => textPart(name, "", text));
 }
 
-function partOf(name: string, value: unknown): Part {
-  const head = `Content-Disposition: form-data; name="${escaped(name)}"`;
+function partOf({ name, style, mediaType = "" }: OpenApiForm, value: unknown): Part {
   if (isFile(value)) {
     const filename = typeof value.filename === "string" && value.filename !== "" ? value.filename : "file";
-    const type = `Content-Type: ${mediaTypeOf(value)}`;
-    return [`${head}; filename="${escaped(filename)}"\r\n${type}`, stringFromUnits(bytesOf(name, value))];
+    const head = `${dispositionOf(name)}; filename="${escaped(filename)}"`;
+    return [`${head}\r\nContent-Type: ${mediaTypeOf(value, mediaType)}`, stringFromUnits(bytesOf(name, value))];
   }
-  const type = isObject(value) ? "\r\nContent-Type: application/json" : "";
-  return [head + type, binary(textOf(value))];
+  const type = mediaType === "" && isObject(value) ? "application/json" : mediaType;
+  return textPart(name, type, style === "json" ? JSON.stringify(value) : textOf(value));
+}
+
+function textPart(name: string, type: string, text: string): Part {
+  return [dispositionOf(name) + (type === "" ? "" : `\r\nContent-Type: ${type}`), binary(text)];
+}
+
+function dispositionOf(name: string): string {
+  return `Content-Disposition: form-data; name="${escaped(name)}"`;
 }
 
 function escaped(text: string): string {

@@ -3,19 +3,27 @@ import type {
   AskConnector,
   BinaryBody,
   OpenApiBody,
-  OpenApiForm,
   OpenApiOperation,
   OpenApiParameter,
   RemoteAnswer,
   RemoteRequest,
 } from "../../kernel/guest/host.ts";
 import { fileBody, isFile, multipartBody } from "./multipart.ts";
-import { ArgumentError, headerText, isObject, pathText, queryEntries, textOf } from "./parameters.ts";
+import {
+  ArgumentError,
+  formEntries,
+  headerText,
+  isObject,
+  pathText,
+  queryEntries,
+  textOf,
+  wholeQuery,
+} from "./parameters.ts";
 
 /** Characters of a failed request's answer that its error shows. */
 const SHOWN_MAX = 1_000;
 const STATUS = { redirect: 300, noContent: 204 } as const;
-const JSON_TYPE = /^application\/json\b|\+json\b|^text\/json\b/i;
+const JSON_TYPE = /^(?:(?:application|text)\/|[^;]*\+)json(?![\w.+-])/i;
 /** Headers of answers that an output may have. */
 const TOLD = /^(?:link|etag|location|retry-after|x-total-count|(?:x-)?ratelimit(?:-[\w-]+)?)$/;
 /** A segment that a URL's reader takes for a step up or for nothing. */
@@ -55,6 +63,7 @@ export function requestOf({ connector, method, path, ...operation }: OpenApiOper
   for (const { parameter, value } of given) {
     if (parameter.in === "path") texts.set(parameter.name, pathText(parameter, value));
     else if (parameter.in === "query") query.push(...queryEntries(parameter, value));
+    else if (parameter.in === "querystring") query.push(...wholeQuery(parameter, value));
     else if (parameter.in === "cookie") {
       cookies.push(queryEntries(parameter, value).join(parameter.style === "cookie" ? "; " : "&"));
     } else headers.push([parameter.name, headerText(parameter, value)]);
@@ -101,15 +110,7 @@ function bodyOf(body: OpenApiBody | null, args: Arguments): SentBody {
   if (encoding === "text") return { body: textOf(value), mediaType };
   if (!isObject(value)) throw new ArgumentError(`${property} must be an object: it is sent as a form`);
   if (encoding === "multipart") return multipartBody(value, body.fields);
-  const entries = Object.entries(value)
-    .filter(([, one]) => one !== null)
-    .flatMap(([name, one]) => queryEntries(fieldOf(body, name, one), one));
-  return { body: entries.join("&"), mediaType };
-}
-
-function fieldOf({ fields }: OpenApiBody, name: string, value: unknown): OpenApiForm {
-  const known = fields.find((one) => one.name === name);
-  return known ?? { name, style: isObject(value) ? "json" : "form", isExploded: true };
+  return { body: formEntries(body.fields, value).join("&"), mediaType };
 }
 
 /** The output in a server's answer. Throws an `AnswerError`. */

@@ -10,7 +10,6 @@ const RESERVED = /[!'()*]/g;
 /** A header's value is bytes; these would end it. */
 const NOT_IN_HEADERS = /[^\t\u0020-\u007e\u0080-\u00ff]/;
 const HEX = 16;
-const DELIMITERS = { form: ",", spaceDelimited: "%20", pipeDelimited: "%7C" };
 /**
  * What a reserved value keeps of RFC 3986's reserved characters: all that do not end a query, or a part of one (OpenAPI
  * 3.1.1, appendix E). Sequences that are percent-encoded stay so.
@@ -19,6 +18,7 @@ const KEPT = /%(?:3A|2F|3F|40|21|24|27|28|29|2A|2C|3B|3D)|%25(?=[\dA-Fa-f]{2})/g
 
 type Encode = (text: string) => string;
 type Entry = readonly [name: string, value: unknown];
+type TextEntry = readonly [name: string, text: string];
 
 export function percentEncode(text: string): string {
   const encoded = encodeURIComponent(text.toWellFormed());
@@ -80,21 +80,41 @@ function simpleText({ style, isExploded }: OpenApiForm, value: unknown, encode: 
 
 /** A value as entries of a query or of a form, percent-encoded: none for an empty list or object. */
 export function queryEntries(form: OpenApiForm, value: unknown): readonly string[] {
+  const encode = form.isReserved === true ? reservedEncode : form.style === "cookie" ? plainCookie : percentEncode;
+  return entriesOf(form, value, encode).map(([name, text]) => `${name}=${text}`);
+}
+
+/** The same as names and texts, which `encode` writes. */
+export function entriesOf(form: OpenApiForm, value: unknown, encode: Encode): readonly TextEntry[] {
   const { style, isExploded } = form;
-  const encode: Encode = form.isReserved === true ? reservedEncode : style === "cookie" ? plainCookie : percentEncode;
   const name = encode(form.name);
-  if (style === "json") return [`${name}=${percentEncode(JSON.stringify(value))}`];
-  if (style === "deepObject") return deepEntries(name, value);
-  const delimiter = style === "spaceDelimited" || style === "pipeDelimited" ? DELIMITERS[style] : DELIMITERS.form;
+  if (style === "json") return [[name, encode(JSON.stringify(value))]];
+  if (style === "deepObject") return deepEntries(name, value, encode);
+  const delimiter = style === "spaceDelimited" ? encode(" ") : style === "pipeDelimited" ? encode("|") : ",";
   if (Array.isArray(value)) {
     const texts = items(value, encode);
-    if (isExploded) return texts.map((text) => `${name}=${text}`);
-    return texts.length === 0 ? [] : [`${name}=${texts.join(delimiter)}`];
+    if (isExploded) return texts.map((text) => [name, text]);
+    return texts.length === 0 ? [] : [[name, texts.join(delimiter)]];
   }
-  if (!isObject(value)) return [`${name}=${encode(textOf(value))}`];
-  const pairs = membersOf(value).map(([key, one]) => [encode(key), encode(textOf(one))]);
-  if (isExploded) return pairs.map(([key, text]) => `${key}=${text}`);
-  return pairs.length === 0 ? [] : [`${name}=${pairs.flat().join(delimiter)}`];
+  if (!isObject(value)) return [[name, encode(textOf(value))]];
+  const pairs = membersOf(value).map(([key, one]): TextEntry => [encode(key), encode(textOf(one))]);
+  if (isExploded) return pairs;
+  return pairs.length === 0 ? [] : [[name, pairs.flat().join(delimiter)]];
+}
+
+/** The members of an object as entries of a form, percent-encoded. Those that no field describes: objects as JSON, all else in style form. */
+export function formEntries(fields: readonly OpenApiForm[], value: object): readonly string[] {
+  return membersOf(value).flatMap(([name, one]) => {
+    const known = fields.find((field) => field.name === name);
+    return queryEntries(known ?? { name, style: isObject(one) ? "json" : "form", isExploded: true }, one);
+  });
+}
+
+/** A value as the whole query of a request. Throws an `ArgumentError`. */
+export function wholeQuery({ property, style, fields = [] }: OpenApiParameter, value: unknown): readonly string[] {
+  if (style !== "form") return [percentEncode(style === "json" ? JSON.stringify(value) : textOf(value))];
+  if (!isObject(value)) throw new ArgumentError(`${property} must be an object: it is sent as a form`);
+  return formEntries(fields, value);
 }
 
 /** Style `cookie` of OpenAPI 3.2: as it is, where a cookie can have it. */
@@ -106,11 +126,11 @@ function plainCookie(text: string): string {
 }
 
 /** Style `deepObject`. Below its first level the specification says nothing: names and indexes stand in brackets there too. */
-function deepEntries(name: string, value: unknown): readonly string[] {
+function deepEntries(name: string, value: unknown, encode: Encode): readonly TextEntry[] {
   if (value === null || value === undefined) return [];
-  if (typeof value !== "object") return [`${name}=${percentEncode(textOf(value))}`];
+  if (typeof value !== "object") return [[name, encode(textOf(value))]];
   const members = Array.isArray(value) ? value.map((one, at): Entry => [String(at), one]) : membersOf(value);
-  return members.flatMap(([key, one]) => deepEntries(`${name}%5B${percentEncode(key)}%5D`, one));
+  return members.flatMap(([key, one]) => deepEntries(name + encode(`[${key}]`), one, encode));
 }
 
 /** `null` stands for a value that is not there. */

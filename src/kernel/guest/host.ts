@@ -249,7 +249,7 @@ export interface McpOperation extends OperationBase {
 /** An operation of an OpenAPI document. Its engine asks `connector.request` with a `RemoteRequest`, and is answered with a `RemoteAnswer`. */
 export interface OpenApiOperation extends OperationBase {
   readonly kind: "openapi";
-  /** In upper case. */
+  /** As it is sent. */
   readonly method: string;
   /** Path below the server's URL, with parameters in braces: `/repos/{owner}`. */
   readonly path: string;
@@ -274,12 +274,17 @@ export interface OpenApiForm {
   readonly isExploded: boolean;
   /** Whether reserved characters are written as they are. Default: false. */
   readonly isReserved?: boolean;
+  /** Of a part of `multipart/form-data`, where the document names it. */
+  readonly mediaType?: string;
 }
 
 export interface OpenApiParameter extends OpenApiForm {
   /** Member of the arguments; differs from `name` where two parameters share one. */
   readonly property: string;
-  readonly in: "path" | "query" | "header" | "cookie";
+  /** `querystring`: the whole query, in which its name does not stand. */
+  readonly in: "path" | "query" | "querystring" | "header" | "cookie";
+  /** Members of a whole query that is a form, as those of a body. */
+  readonly fields?: readonly OpenApiForm[];
 }
 
 export interface OpenApiBody {

@@ -1,6 +1,6 @@
 import { isObject } from "../../../kernel/base/json.ts";
 import { type Json, LeftOut, type OpenApiDocument } from "./document.ts";
-import { type MediaType, mediaTypeOf } from "./media-types.ts";
+import { type MediaType, mediaTypeOf, sequenceFinding } from "./media-types.ts";
 
 const SUCCESS = /^2(?:\d\d|XX)$/i;
 const REDIRECT = /^3\d\d$/;
@@ -18,6 +18,7 @@ export interface Answers {
   readonly accept: string | null;
   /** Schemas of which an output matches one; `null`: nothing is known of it. */
   readonly schemas: readonly unknown[] | null;
+  readonly finding: string | null;
 }
 
 /** Throws a `LeftOut` for an operation whose answers have no end. */
@@ -31,7 +32,7 @@ export function readAnswers(document: OpenApiDocument, responses: unknown): Answ
     }
     // What it describes is an error more often than not.
     const type = fallback === undefined ? null : typeOf(document, fallback[1]);
-    return { accept: type?.name ?? null, schemas: null };
+    return { accept: type?.name ?? null, schemas: null, finding: findingOf(type) };
   }
   const types: (MediaType | null)[] = [];
   let reason: LeftOut | undefined;
@@ -46,11 +47,16 @@ export function readAnswers(document: OpenApiDocument, responses: unknown): Answ
   const told = types.filter((type) => type !== null);
   if (told.length === 0 && reason !== undefined) throw reason;
   const accept = told.find(({ kind }) => kind === "json") ?? told[0];
-  return { accept: accept?.name ?? null, schemas: reason === undefined ? schemasOf(types) : null };
+  const schemas = reason === undefined ? schemasOf(types) : null;
+  return { accept: accept?.name ?? null, schemas, finding: findingOf(accept) };
+}
+
+function findingOf(type: MediaType | null | undefined): string | null {
+  return type?.kind === "text" ? sequenceFinding(type, "its answer") : null;
 }
 
 function typeOf(document: OpenApiDocument, response: unknown): MediaType | null {
-  return mediaTypeOf(document.follow(response)["content"], ["json", "text", "bytes"], "answers with");
+  return mediaTypeOf(document, document.follow(response)["content"], ["json", "text", "bytes"], "answers with");
 }
 
 function schemasOf(types: readonly (MediaType | null)[]): readonly unknown[] | null {

@@ -1,24 +1,24 @@
 import { isObject } from "../../../kernel/base/json.ts";
-import type { OpenApiBody, OpenApiForm } from "../../../kernel/guest/host.ts";
+import type { OpenApiBody } from "../../../kernel/guest/host.ts";
 import { shortText } from "../remote-tool.ts";
-import { type Json, LeftOut, type OpenApiDocument, shownText } from "./document.ts";
-import { type Kind, mediaTypeOf } from "./media-types.ts";
+import { type Json, LeftOut, type OpenApiDocument } from "./document.ts";
+import { fieldsOf } from "./fields.ts";
+import { type Kind, mediaTypeOf, sequenceFinding } from "./media-types.ts";
 import type { Argument } from "./parameters.ts";
 
 const BODY = "body";
-const FIELDS_MAX = 200;
 const DESCRIPTION_MAX = 200;
 /** Choices in choices, below which no file is looked for. */
 const DEPTH_MAX = 8;
 const FORM_PARTS = ["allOf", "anyOf", "oneOf"];
 const MEMBER_PARTS = [...FORM_PARTS, "items"];
 const NO_BODY = new Set(["GET", "HEAD"]);
-const STYLES = ["form", "spaceDelimited", "pipeDelimited", "deepObject"] as const satisfies OpenApiForm["style"][];
 
 /** The body of an operation's requests. */
 export interface RequestBody {
   readonly body: OpenApiBody;
   readonly argument: Argument;
+  readonly finding: string | null;
 }
 
 /** Throws a `LeftOut`. `null`: requests have no body. */
@@ -35,11 +35,10 @@ export function readBody(
     if (required === true) throw new LeftOut(`it takes a body with ${method}`);
     return null;
   }
-  const type = mediaTypeOf(content, ["json", "form", "multipart", "text", "bytes"], "takes");
+  const type = mediaTypeOf(document, content, ["json", "form", "multipart", "text", "bytes"], "takes");
   if (type === null) return null;
   const { schema = type.kind === "text" ? { type: "string" } : true, encoding } = type.content;
-  const isForm = type.kind === "form" || type.kind === "multipart";
-  const fields = isForm && isObject(encoding) ? fieldsOf(encoding) : [];
+  const fields = type.kind === "form" || type.kind === "multipart" ? fieldsOf(type.kind, encoding) : [];
   return {
     body: { property: BODY, mediaType: type.name, encoding: type.kind, fields },
     argument: {
@@ -48,6 +47,7 @@ export function readBody(
       description: typeof description === "string" ? shortText(description, DESCRIPTION_MAX) : "",
       isRequired: required === true,
     },
+    finding: type.kind === "text" ? sequenceFinding(type, "its body") : null,
   };
 }
 
@@ -133,20 +133,4 @@ function mapped(schema: Json, keywords: readonly string[], change: (part: unknow
 /** OpenAPI 3.0 says so by its format, 3.1 by the media type of its content. */
 function isBytes({ format, contentMediaType, contentEncoding }: Json): boolean {
   return format === "binary" || (typeof contentMediaType === "string" && contentEncoding === undefined);
-}
-
-function fieldsOf(encoding: Json): readonly OpenApiForm[] {
-  return Object.entries(encoding)
-    .slice(0, FIELDS_MAX)
-    .flatMap(([name, value]): readonly OpenApiForm[] => {
-      const { style, explode, contentType } = isObject(value) ? value : {};
-      if (style === undefined && explode === undefined) {
-        return typeof contentType === "string" && /json/i.test(contentType)
-          ? [{ name, style: "json", isExploded: false }]
-          : [];
-      }
-      const known = STYLES.find((one) => one === (style ?? "form"));
-      if (known === undefined) throw new LeftOut(`its form has the style ${shownText(style)}`);
-      return [{ name, style: known, isExploded: typeof explode === "boolean" ? explode : known === "form" }];
-    });
 }

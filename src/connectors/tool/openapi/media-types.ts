@@ -1,12 +1,12 @@
 import { isObject } from "../../../kernel/base/json.ts";
 import { shortText } from "../remote-tool.ts";
-import { type Json, LeftOut } from "./document.ts";
+import { type Json, LeftOut, type OpenApiDocument } from "./document.ts";
 
 /** Media types of JSON, and those that leave it open: nearly all servers then speak JSON. */
 export const JSON_TYPE = /^(?:application\/(?:[\w.+-]*\+)?json|text\/json|\*\/\*|application\/\*)\s*(?:;|$)/i;
 const FORM_TYPE = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
 const TEXT_TYPE =
-  /^(?:text\/(?!event-stream)[\w.*+-]+|application\/(?:[\w.+-]*\+)?(?:text|xml|yaml|x-yaml|x-ndjson|jsonl))\s*(?:;|$)/i;
+  /^(?:text\/(?!event-stream)[\w.*+-]+|application\/(?:[\w.+-]*\+)?(?:text|xml|yaml|x-yaml|(?:x-)?ndjson|jsonl|json-seq))\s*(?:;|$)/i;
 const MULTIPART_TYPE = /^multipart\/form-data\s*(?:;|$)/i;
 /** Any other but a stream of events, which has no end. */
 const BYTES_TYPE = /^(?!multipart\/|text\/event-stream)[\w.*+-]+\/[\w.*+-]+\s*(?:;|$)/i;
@@ -20,7 +20,7 @@ const KINDS = [
 const TYPES_MAX = 50;
 const TYPE_MAX = 100;
 /** Parts of a header's value. */
-const TYPE = /^[\w!#$&^.+*-]+\/[\w!#$&^.+*-]+(?:\s*;\s*[\w.+-]+=[\w.+"/:-]+)*$/;
+export const TYPE = /^[\w!#$&^.+*-]+\/[\w!#$&^.+*-]+(?:\s*;\s*[\w.+-]+=[\w.+"/:-]+)*$/;
 
 export type Kind = (typeof KINDS)[number][0];
 
@@ -33,7 +33,12 @@ export interface MediaType {
 }
 
 /** The first media type of the first of these kinds; `null` without content. Throws a `LeftOut` where it has other kinds only. */
-export function mediaTypeOf(content: unknown, kinds: readonly Kind[], verb: string): MediaType | null {
+export function mediaTypeOf(
+  document: OpenApiDocument,
+  content: unknown,
+  kinds: readonly Kind[],
+  verb: string,
+): MediaType | null {
   if (!isObject(content)) return null;
   const types = Object.keys(content)
     .slice(0, TYPES_MAX)
@@ -44,7 +49,7 @@ export function mediaTypeOf(content: unknown, kinds: readonly Kind[], verb: stri
     const found = name === undefined ? undefined : content[name];
     if (name === undefined) continue;
     const sent = kind === "text" ? "text/plain" : kind === "bytes" ? "application/octet-stream" : "application/json";
-    return { kind, name: name.includes("*") ? sent : name, content: isObject(found) ? found : {} };
+    return { kind, name: name.includes("*") ? sent : name, content: isObject(found) ? document.follow(found) : {} };
   }
   throw new LeftOut(
     `it ${verb} ${types
@@ -52,4 +57,10 @@ export function mediaTypeOf(content: unknown, kinds: readonly Kind[], verb: stri
       .slice(0, 3)
       .join(", ")}`,
   );
+}
+
+/** What is said of a body that the document describes item by item; `null` of another. */
+export function sequenceFinding({ name, content }: MediaType, subject: string): string | null {
+  if (content["itemSchema"] === undefined) return null;
+  return `${subject} is a sequence of items, ${name}: it is one text, whose items are not checked`;
 }

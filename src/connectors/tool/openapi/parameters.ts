@@ -2,7 +2,8 @@ import { isObject } from "../../../kernel/base/json.ts";
 import type { OpenApiForm, OpenApiParameter } from "../../../kernel/guest/host.ts";
 import { shortText } from "../remote-tool.ts";
 import { type Json, LeftOut, type OpenApiDocument, shownText } from "./document.ts";
-import { JSON_TYPE } from "./media-types.ts";
+import { fieldsOf } from "./fields.ts";
+import { JSON_TYPE, mediaTypeOf } from "./media-types.ts";
 
 /** Form of the arguments of an operation, in one place of the request. */
 export interface Argument {
@@ -29,7 +30,7 @@ export interface SentByConnector {
 interface Described {
   readonly name: string;
   readonly in: OpenApiParameter["in"];
-  readonly form: Omit<OpenApiForm, "name">;
+  readonly form: Omit<OpenApiParameter, "name" | "property" | "in">;
   readonly schema: unknown;
   readonly description: string;
   readonly isRequired: boolean;
@@ -45,12 +46,13 @@ const ELSEWHERE = new Set(["accept", "content-type", "authorization"]);
 const OF_HOST =
   /^(?:host|content-length|content-encoding|connection|keep-alive|transfer-encoding|te|trailer|upgrade|expect|via|cookie2?|set-cookie2?|origin|date|dnt|accept-(?:charset|encoding)|access-control-.*|proxy-.*|sec-.*)$/;
 const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/;
-const STYLES: { readonly [Place in OpenApiParameter["in"]]: readonly OpenApiForm["style"][] } = {
-  path: ["simple", "label", "matrix"],
-  query: ["form", "spaceDelimited", "pipeDelimited", "deepObject"],
-  header: ["simple"],
-  cookie: ["form", "cookie"],
-};
+const STYLES: { readonly [Place in Exclude<OpenApiParameter["in"], "querystring">]: readonly OpenApiForm["style"][] } =
+  {
+    path: ["simple", "label", "matrix"],
+    query: ["form", "spaceDelimited", "pipeDelimited", "deepObject"],
+    header: ["simple"],
+    cookie: ["form", "cookie"],
+  };
 
 /**
  * The parameters of an operation: its own, and those of its path that it does not describe anew. Throws a `LeftOut` where
@@ -99,13 +101,13 @@ function merged(document: OpenApiDocument, lists: readonly unknown[]): readonly 
     const own = new Set<string>();
     for (const value of list) {
       const parameter = document.follow(value);
-      const { name, in: place } = parameter;
+      const { in: place, name = place === "querystring" ? place : undefined } = parameter;
       if (typeof name !== "string" || typeof place !== "string") throw new LeftOut("a parameter has no name or place");
       if (name.length > NAME_MAX) throw new LeftOut(`the name of a parameter is longer than ${NAME_MAX} characters`);
       const key = `${place.slice(0, NAME_MAX)} ${place === "header" ? name.toLowerCase() : name}`;
       if (own.has(key)) throw new LeftOut(`the ${shortText(key, NAME_MAX)} is described twice`);
       own.add(key);
-      all.set(key, parameter);
+      all.set(key, { ...parameter, name });
       if (all.size > PARAMETERS_MAX) throw new LeftOut(`it has more than ${PARAMETERS_MAX} parameters`);
     }
   }
@@ -125,6 +127,7 @@ function describe(document: OpenApiDocument, parameter: Json): Described {
     description: typeof description === "string" ? shortText(description, DESCRIPTION_MAX) : "",
     isRequired: place === "path" || required === true,
   };
+  if (place === "querystring") return { ...told, in: place, ...wholeQuery(document, parameter) };
   if (place !== "path" && place !== "query" && place !== "header" && place !== "cookie")
     throw new LeftOut("its place is unknown");
   if (place === "header" && OF_HOST.test(lower(name))) throw new LeftOut("only the host sets this header");
@@ -134,7 +137,7 @@ function describe(document: OpenApiDocument, parameter: Json): Described {
   if (schema === undefined && isObject(parameter["content"])) {
     const [type, content] = Object.entries(parameter["content"])[0] ?? ["", {}];
     if (type.length > NAME_MAX || !JSON_TYPE.test(type)) throw new LeftOut(`its media type is ${shownText(type)}`);
-    const inside = document.follow(content)["schema"] ?? true;
+    const { schema: inside = true } = document.follow(content);
     return { ...told, in: place, form: { style: "json", isExploded: false }, schema: inside };
   }
   const known = STYLES[place].find((one) => one === style);
@@ -143,6 +146,23 @@ function describe(document: OpenApiDocument, parameter: Json): Described {
   const isReserved = place === "query" && parameter["allowReserved"] === true;
   const form = { style: known, isExploded, ...(isReserved ? { isReserved } : {}) };
   return { ...told, in: place, form, schema: schema ?? true };
+}
+
+/** The whole query as one argument: a form, JSON, or a text of another media type. Throws a `LeftOut`. */
+function wholeQuery(document: OpenApiDocument, { content }: Json): Pick<Described, "form" | "schema"> {
+  const type = mediaTypeOf(document, content, ["form", "json", "text", "bytes"], "has a query of");
+  if (type === null) throw new LeftOut("its query has no media type");
+  const { schema = true, encoding } = type.content;
+  switch (type.kind) {
+    case "form":
+      return { form: { style: "form", isExploded: true, fields: fieldsOf("form", encoding) }, schema };
+    case "json":
+      return { form: { style: "json", isExploded: false }, schema };
+    case "text":
+    case "bytes":
+    case "multipart":
+      return { form: { style: "simple", isExploded: false }, schema: { type: "string" } };
+  }
 }
 
 /** A part of a path that nothing describes. */

@@ -34,8 +34,12 @@ export interface OpenApiTools extends RemoteTools {
   readonly auths: readonly SuggestedAuth[];
 }
 
-const METHODS = ["get", "put", "post", "delete", "patch", "head"] as const;
-const NOT_SENT = ["options", "trace"] as const;
+/** Members of a path that are operations. */
+const METHODS = ["get", "put", "post", "delete", "patch", "head", "query", "options", "trace"];
+const NOT_SENT = new Set(["OPTIONS", "TRACE", "TRACK", "CONNECT"]);
+const METHOD = /^[\w!#$%&'*+.^`|~-]{1,32}$/;
+const READS = new Set(["GET", "HEAD", "QUERY"]);
+const REPEATABLE = new Set([...READS, "PUT", "DELETE"]);
 const OPERATIONS_MAX = 3_000;
 const FINDINGS_MAX = 3_000;
 const INPUT_MAX = 128 * 1024;
@@ -105,18 +109,18 @@ class OpenApiReader {
   }
 
   #readPath(path: string, item: Json): void {
-    for (const method of [...METHODS, ...NOT_SENT]) {
-      const operation = item[method];
-      if (operation === undefined || !Object.hasOwn(item, method)) continue;
+    for (const [method, operation] of operationsOf(item)) {
       const name = this.#nameOf(method, path, isObject(operation) ? operation["operationId"] : null);
       if (this.#options.isWanted?.(name) === false) continue;
       this.#operations++;
       this.#name = name;
       this.#try(name, () => {
         if (!isObject(operation)) throw new LeftOut("it is not an object");
-        if (NOT_SENT.some((one) => one === method)) throw new LeftOut(`${method.toUpperCase()} is not sent`);
+        if (NOT_SENT.has(method.toUpperCase()) || !METHOD.test(method)) {
+          throw new LeftOut(`${shortText(method, NAME_MAX)} is not sent`);
+        }
         if (LEADS_ELSEWHERE.test(path) || path.length > PATH_MAX) throw new LeftOut("its path cannot be sent");
-        this.#take(name, { path, method: method.toUpperCase(), item, operation });
+        this.#take(name, { path, method, item, operation });
       });
     }
   }
@@ -125,7 +129,7 @@ class OpenApiReader {
   #nameOf(method: string, path: string, id: unknown): string {
     const own = nameOf(method, path, id);
     const other = this.#names.has(own) ? nameOf(method, path, null) : own;
-    const name = this.#names.has(other) ? `${other}_${digitsOf(`${method} ${path}`)}` : other;
+    const name = this.#names.has(other) ? `${other}_${digitsOf(`${method.toLowerCase()} ${path}`)}` : other;
     if (name !== own) this.#find(name, `its id ${shortText(own, NAME_MAX)} is an earlier operation's too`);
     this.#names.add(name);
     return name;
@@ -141,12 +145,11 @@ class OpenApiReader {
     const input = this.#inputOf(body === null ? read.arguments : [...read.arguments, body.argument]);
     const answered = method === "HEAD" ? null : this.#outputOf(name, answers.schemas);
     const output = this.#options.hasHeaders === true ? withHeaders(answered) : answered;
-    const isRead = method === "GET" || method === "HEAD";
     const remote: OpenApiOperation = {
       kind: "openapi",
       connector: this.#options.connector,
-      isRead,
-      isRepeatable: isRead || method === "PUT" || method === "DELETE" || idempotencyHeader !== null,
+      isRead: READS.has(method),
+      isRepeatable: REPEATABLE.has(method) || idempotencyHeader !== null,
       method,
       path,
       parameters,
@@ -165,7 +168,8 @@ class OpenApiReader {
       annotations: annotationsOf(method, operation),
       operation: remote,
     });
-    for (const reason of read.findings) this.#find(name, reason);
+    const sequences = [body?.finding ?? null, answers.finding].filter((finding) => finding !== null);
+    for (const reason of [...read.findings, ...sequences]) this.#find(name, reason);
   }
 
   #inputOf(args: readonly Argument[]): JsonSchema {
@@ -231,11 +235,19 @@ function withHeaders(schema: JsonSchema | null): JsonSchema {
   };
 }
 
+/** The operations of a path, each with its method as it is sent. */
+function operationsOf(item: Json): readonly (readonly [method: string, operation: unknown])[] {
+  const { additionalOperations } = item;
+  const fixed = METHODS.filter((method) => Object.hasOwn(item, method) && item[method] !== undefined);
+  const others = isObject(additionalOperations) ? Object.entries(additionalOperations) : [];
+  return [...fixed.map((method) => [method.toUpperCase(), item[method]] as const), ...others];
+}
+
 /** The operation's id, else its method and the words of its path: `get_users_id`. */
 function nameOf(method: string, path: string, id: unknown): string {
   if (typeof id === "string" && id.trim() !== "") return shortText(id, NAME_MAX);
   const words = path.slice(0, PATH_MAX).split(/[^A-Za-z0-9]+/);
-  return shortText([method, ...words.filter((word) => word !== "")].join("_"), NAME_MAX);
+  return shortText([method.toLowerCase(), ...words.filter((word) => word !== "")].join("_"), NAME_MAX);
 }
 
 function descriptionOf({ summary, description, deprecated }: Json, item: Json): string {
@@ -248,12 +260,12 @@ function descriptionOf({ summary, description, deprecated }: Json, item: Json): 
 
 function annotationsOf(method: string, { summary }: Json): ToolAnnotations {
   const title = typeof summary === "string" ? shortText(summary, TITLE_MAX) : "";
-  const isRead = method === "GET" || method === "HEAD";
+  const isKnown = METHODS.includes(method.toLowerCase());
   return {
     ...(title === "" ? {} : { title }),
-    readOnly: isRead,
-    ...(isRead ? {} : { destructive: method === "DELETE" }),
-    idempotent: isRead || method === "PUT" || method === "DELETE",
+    readOnly: READS.has(method),
+    ...(READS.has(method) || !isKnown ? {} : { destructive: method === "DELETE" }),
+    idempotent: REPEATABLE.has(method),
     openWorld: true,
   };
 }

@@ -147,6 +147,7 @@ describe("a tool", () => {
     ["delete", { readOnly: false, destructive: true, idempotent: true }, false, true],
     ["post", { readOnly: false, destructive: false, idempotent: false }, false, false],
     ["patch", { readOnly: false, destructive: false, idempotent: false }, false, false],
+    ["query", { readOnly: true, idempotent: true }, true, true],
   ])("of %s has the annotations of its method", (method, promises, isRead, isRepeatable) => {
     const { annotations, operation } = toolOf({}, "/things", method);
     expect(annotations).toEqual({ ...promises, openWorld: true });
@@ -270,6 +271,76 @@ describe("parameters", () => {
   });
 });
 
+describe("what OpenAPI 3.2 adds", () => {
+  const whole = (type: string, content: Json, more: Json = {}): OpenApiOperation => {
+    const parameters = [{ in: "querystring", name: "q", content: { [type]: content }, ...more }];
+    return toolOf({ parameters }).operation as OpenApiOperation;
+  };
+  const queryOf = (operation: OpenApiOperation, q: unknown): string =>
+    requestOf(operation, { q }).target.slice("/things?".length);
+
+  it("is a query with a body, and operations of other methods, which may have any effect", () => {
+    const requestBody = { required: true, content: { "application/json": { schema: { type: "object" } } } };
+    expect(toolOf({ requestBody }, "/things", "query").operation).toMatchObject({
+      method: "QUERY",
+      body: { mediaType: "application/json" },
+    });
+    const additionalOperations = { COPY: { responses: OK }, CONNECT: { responses: OK }, "A B": { responses: OK } };
+    const { tools, findings } = read({ "/things/{id}": { additionalOperations } });
+    expect(tools.map(({ name }) => name)).toEqual(["copy_things_id"]);
+    expect(tools[0]?.operation).toMatchObject({ method: "COPY", isRead: false, isRepeatable: false });
+    expect(tools[0]?.annotations).toEqual({ readOnly: false, idempotent: false, openWorld: true });
+    expect(findings.map(({ reason }) => reason)).toEqual(["CONNECT is not sent", "A B is not sent"]);
+  });
+
+  it("is a parameter that is the whole query, as in the specification's examples", () => {
+    const json = whole("application/json", { schema: { type: "object" } });
+    expect(queryOf(json, { numbers: [1, 2], flag: null })).toBe(
+      "%7B%22numbers%22%3A%5B1%2C2%5D%2C%22flag%22%3Anull%7D",
+    );
+    expect(queryOf(whole("application/jsonpath", { schema: { type: "string" } }), "$.a.b[1:1]")).toBe(
+      "%24.a.b%5B1%3A1%5D",
+    );
+    const form = whole("application/x-www-form-urlencoded", { schema: { type: "object" } });
+    expect(queryOf(form, { foo: "a + b", bar: true })).toBe("foo=a%20%2B%20b&bar=true");
+    const encoding = { tags: { style: "pipeDelimited", explode: false } };
+    expect(queryOf(whole("application/x-www-form-urlencoded", { encoding }), { tags: ["x", "y"] })).toBe("tags=x%7Cy");
+    expect(() => queryOf(form, "a")).toThrow("q must be an object: it is sent as a form");
+    const nameless = toolOf({ parameters: [{ in: "querystring", required: true, content: { "text/plain": {} } }] });
+    expect(nameless.inputSchema).toMatchObject({
+      required: ["querystring"],
+      properties: { querystring: { type: "string" } },
+    });
+    expect(reasonFor({ parameters: [{ in: "querystring", required: true, schema: {} }] })).toBe(
+      "its query has no media type",
+    );
+  });
+
+  it("is a body by reference", () => {
+    const mediaTypes = { Thing: { schema: { type: "array" } } };
+    const content = { "application/json": { $ref: "#/components/mediaTypes/Thing" } };
+    const tool = toolOf({ requestBody: { content } }, "/things", "post", { components: { mediaTypes } });
+    expect(propertyOf(tool, "body")).toEqual({ type: "array" });
+  });
+
+  it.each(["application/jsonl", "application/x-ndjson", "application/json-seq", "application/geo+json-seq"])(
+    "are items of %s, which stay one text, and that is told",
+    (type) => {
+      const content = { [type]: { itemSchema: { type: "object" } } };
+      const { tools, findings } = read({
+        "/a": { post: { requestBody: { content }, responses: { 200: { content } } } },
+      });
+      expect(propertyOf(tools[0] ?? toolOf({}), "body")).toEqual({ type: "string" });
+      expect(tools[0]?.outputSchema).toMatchObject({ type: "string" });
+      expect(findings.map(({ reason }) => reason)).toEqual(
+        ["its body", "its answer"].map(
+          (subject) => `${subject} is a sequence of items, ${type}: it is one text, whose items are not checked`,
+        ),
+      );
+    },
+  );
+});
+
 describe("a body", () => {
   const post = (requestBody: Json): RemoteTool => toolOf({ requestBody }, "/things", "post");
   const takes = (...types: readonly string[]): Json => ({
@@ -349,6 +420,25 @@ describe("a body", () => {
         fields: [
           { name: "tags", style: "form", isExploded: false },
           { name: "meta", style: "json" },
+        ],
+      },
+    });
+  });
+
+  it("has the media types of its parts, where the document names one", () => {
+    const encoding = {
+      meta: { contentType: "application/json" },
+      page: { contentType: "text/html, text/plain" },
+      photo: { contentType: "image/*" },
+      tags: { contentType: "text/plain", explode: false },
+    };
+    const { operation } = post({ content: { "multipart/form-data": { schema: { type: "object" }, encoding } } });
+    expect(operation).toMatchObject({
+      body: {
+        fields: [
+          { name: "meta", style: "json", isExploded: true, mediaType: "application/json" },
+          { name: "page", style: "form", isExploded: true, mediaType: "text/html" },
+          { name: "tags", style: "form", isExploded: false },
         ],
       },
     });
