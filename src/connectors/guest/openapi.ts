@@ -71,8 +71,9 @@ export function requestOf({ connector, method, path, ...operation }: OpenApiOper
   if (cookies.length > 0) headers.push(["cookie", cookies.filter((cookie) => cookie !== "").join("; ")]);
   const { body, mediaType } = bodyOf(operation.body, args);
   if (body !== null) headers.push(["content-type", mediaType]);
-  const target = targetOf(path, operation.parameters, texts) + (query.length === 0 ? "" : `?${query.join("&")}`);
-  return { connector, method, target, headers, body };
+  const target = targetOf(path, operation.parameters, texts);
+  const between = query.length === 0 ? "" : target.includes("?") ? "&" : "?";
+  return { connector, method, target: target + between + query.join("&"), headers, body };
 }
 
 /** `null` stands for an argument that is not there. */

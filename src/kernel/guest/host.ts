@@ -251,7 +251,7 @@ export interface OpenApiOperation extends OperationBase {
   readonly kind: "openapi";
   /** As it is sent. */
   readonly method: string;
-  /** Path below the server's URL, with parameters in braces: `/repos/{owner}`. */
+  /** Path below the server's URL, with parameters in braces: `/repos/{owner}`. It may have a query that is always the same. */
   readonly path: string;
   readonly parameters: readonly OpenApiParameter[];
   readonly body: OpenApiBody | null;

@@ -4,6 +4,7 @@ import { shortText } from "../remote-tool.ts";
 import { type Json, LeftOut, type OpenApiDocument, shownText } from "./document.ts";
 import { fieldsOf } from "./fields.ts";
 import { JSON_TYPE, mediaTypeOf } from "./media-types.ts";
+import { sentPath } from "./paths.ts";
 
 /** Form of the arguments of an operation, in one place of the request. */
 export interface Argument {
@@ -15,6 +16,8 @@ export interface Argument {
 
 /** The parameters of an operation, and what was left out of them. */
 export interface Parameters {
+  /** The path of the operation as it is sent. */
+  readonly path: string;
   readonly parameters: readonly OpenApiParameter[];
   readonly arguments: readonly Argument[];
   readonly idempotencyHeader: string | null;
@@ -60,16 +63,18 @@ const STYLES: { readonly [Place in Exclude<OpenApiParameter["in"], "querystring"
  */
 export function readParameters(
   document: OpenApiDocument,
-  path: string,
+  given: string,
   lists: readonly unknown[],
   sent: SentByConnector,
 ): Parameters {
+  const listed = merged(document, lists);
+  const { path, query } = sentPath(given, new Set(listed.flatMap(queryNameOf)));
   const findings: string[] = [];
   const described: Described[] = [];
   let idempotencyHeader: string | null = null;
-  for (const parameter of merged(document, lists)) {
+  for (const parameter of listed) {
     const { name } = parameter;
-    if (isSent(parameter, sent)) continue;
+    if (isSent(parameter, sent) || queryNameOf(parameter).some((one) => query.has(one))) continue;
     if (parameter["in"] === "header" && lower(name) === IDEMPOTENCY) idempotencyHeader = String(name);
     else {
       try {
@@ -85,7 +90,11 @@ export function readParameters(
     ...described.filter((one) => one.in !== "path" || named.has(one.name)),
     ...[...named].filter((name) => !described.some((one) => one.in === "path" && one.name === name)).map(undescribed),
   ];
-  return { ...withProperties(all), idempotencyHeader, findings };
+  return { path, ...withProperties(all), idempotencyHeader, findings };
+}
+
+function queryNameOf({ name, in: place }: Json): readonly string[] {
+  return place === "query" ? [String(name)] : [];
 }
 
 /** Names of the parameters in a path. */

@@ -48,8 +48,6 @@ const NAME_MAX = 200;
 const PATH_MAX = 1_000;
 const DESCRIPTION_MAX = 1_000;
 const TITLE_MAX = 200;
-/** A segment that a URL's reader takes for a step up, and what begins a query or a fragment. */
-const LEADS_ELSEWHERE = /^[^/]|[?#\\\s]|(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i;
 
 /**
  * Reads an OpenAPI document of version 3.0 to 3.2, or of Swagger 2.0, in JSON or YAML. Runs in a build process. Throws a `GloveboxError` where
@@ -119,7 +117,6 @@ class OpenApiReader {
         if (NOT_SENT.has(method.toUpperCase()) || !METHOD.test(method)) {
           throw new LeftOut(`${shortText(method, NAME_MAX)} is not sent`);
         }
-        if (LEADS_ELSEWHERE.test(path) || path.length > PATH_MAX) throw new LeftOut("its path cannot be sent");
         this.#take(name, { path, method, item, operation });
       });
     }
@@ -151,7 +148,7 @@ class OpenApiReader {
       isRead: READS.has(method),
       isRepeatable: REPEATABLE.has(method) || idempotencyHeader !== null,
       method,
-      path,
+      path: read.path,
       parameters,
       body: body?.body ?? null,
       accept: answers.accept,

@@ -271,6 +271,42 @@ describe("parameters", () => {
   });
 });
 
+describe("a path", () => {
+  const query = (name: string): Json => ({ name, in: "query", required: true, schema: { type: "string" } });
+
+  it.each([
+    ["/#Action=List", [query("Action")], { Action: "List" }, "/?Action=List"],
+    ["/files/{id}#add_link", [], { id: "7" }, "/files/7"],
+    ["/rest?method=find", [query("q")], { q: "a b" }, "/rest?method=find&q=a%20b"],
+    ["/rest?method=find", [query("method")], {}, "/rest?method=find"],
+    ["/a?lat={lat}&lon={lon}", [query("lat"), query("lon")], { lat: "1", lon: "2" }, "/a?lat=1&lon=2"],
+    ["/a?key={KEY}", [{ ...query("KEY"), in: "path" }], { KEY: "x&y" }, "/a?key=x%26y"],
+  ] as const)("%s, which has a fragment or a query, is sent as what it means", (path, parameters, args, target) => {
+    const { inputSchema, operation } = toolOf({ parameters }, path);
+    expect(violations(inputSchema, args)).toEqual([]);
+    expect(requestOf(operation as OpenApiOperation, args).target).toBe(target);
+  });
+
+  it("keeps operations apart by its fragment", () => {
+    const { tools } = read({ "/#A": { get: { responses: OK } }, "/#B": { get: { responses: OK } } });
+    expect(tools.map(({ name }) => name)).toEqual(["get_A", "get_B"]);
+  });
+
+  it.each([
+    "x-root",
+    "/a b",
+    "/a/../b",
+    "/a/%2e%2e",
+    "/a\\b",
+    "/#env/{id}",
+    "/a?b?c",
+    "/a?b c",
+    `/${"a".repeat(1_000)}`,
+  ])("%s cannot be sent", (path) => {
+    expect(reasonFor({}, path)).toBe("its path cannot be sent");
+  });
+});
+
 describe("what OpenAPI 3.2 adds", () => {
   const whole = (type: string, content: Json, more: Json = {}): OpenApiOperation => {
     const parameters = [{ in: "querystring", name: "q", content: { [type]: content }, ...more }];

@@ -1,0 +1,34 @@
+import { LeftOut } from "./document.ts";
+
+/** The path of an operation as it is sent: below the server's URL, with the part of the query that is always the same. */
+export interface SentPath {
+  readonly path: string;
+  /** Names of the parts of its query. */
+  readonly query: ReadonlySet<string>;
+}
+
+const PATH_MAX = 1_000;
+/** A segment that a URL's reader takes for a step up, and what no path has. */
+const LEADS_ELSEWHERE = /^[^/]|[#\\\s]|(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i;
+/** Documents tell operations of one path apart by it: no URL is sent with one. */
+const FRAGMENT = /#[^/{}]*$/;
+
+/**
+ * The specification allows neither a fragment nor a query in a path, and documents have both. `described`: names of the
+ * parameters in the query, which are sent as such. Throws a `LeftOut`.
+ */
+export function sentPath(given: string, described: ReadonlySet<string>): SentPath {
+  const [path = "", query = "", ...more] = given
+    .slice(0, PATH_MAX + 1)
+    .replace(FRAGMENT, "")
+    .split("?");
+  if (given.length > PATH_MAX || LEADS_ELSEWHERE.test(path) || /[#\\\s]/.test(query) || more.length > 0) {
+    throw new LeftOut("its path cannot be sent");
+  }
+  const parts = query.split("&").filter((part) => part !== "" && !(part.includes("{") && described.has(nameOf(part))));
+  return { path: parts.length === 0 ? path : `${path}?${parts.join("&")}`, query: new Set(parts.map(nameOf)) };
+}
+
+function nameOf(part: string): string {
+  return part.split("=", 1)[0] ?? part;
+}
