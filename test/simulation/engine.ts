@@ -132,6 +132,7 @@ export function createEngine(
       resume: (...given) => pipeline.resume(...given),
       unrun: (...given) => pipeline.ends.unrun(null, ...given),
       restore: () => null,
+      readmit: () => ({ kind: "admitted", options: {} }),
       programs: { toolFor: () => Promise.reject(new Error("there are no programs")) as never },
       takesAll: true,
       waiting: { ...DEFAULT_WAITING, lingerMs: 20 },

@@ -14,6 +14,7 @@ import { CallStore, type CallStoreListener } from "../store/calls/call-store.ts"
 import { type CallLedger, DEFAULT_KEYS } from "../store/calls/ledger.ts";
 import { SqliteLedger } from "../store/calls/sqlite-ledger.ts";
 import { IN_MEMORY } from "../store/sqlite/layout.ts";
+import type { TakeDurable } from "../store/calls/durable/durable-step.ts";
 import { sentStore } from "../store/store-factory.ts";
 import { Packages } from "../tool/packages.ts";
 import { callOf, readySource, type ProgramHost } from "../tool/program/program.ts";
@@ -33,6 +34,7 @@ import type { CreateExecutor } from "../executor/executor-factory.ts";
 import { DurableStage } from "./durable/durable-stage.ts";
 import type { openDurable } from "./durable/open-durable.ts";
 import { resolveNotify } from "./durable/notify-options.ts";
+import { Readmissions } from "./durable/readmission.ts";
 import { explainTool } from "./explanation.ts";
 import { InstalledTools } from "./installed-tools.ts";
 import type { ModelOutputs, OutputsHost } from "./model/model-outputs.ts";
@@ -206,19 +208,21 @@ type RunsAndEnds = Pick<Parameters<typeof openDurable>[0], "resume" | "unrun">;
 
 /** Calls that wait: in the store of calls, or else in memory. */
 function durableStage(
-  parts: Omit<Parameters<typeof openDurable>[0], "take" | "close" | keyof RunsAndEnds>,
+  parts: Omit<Parameters<typeof openDurable>[0], "take" | "close" | "readmit" | keyof RunsAndEnds>,
   calls: CallStore | null,
   calling: RunsAndEnds,
 ): DurableStage {
   const { events, broker } = parts;
+  const readmissions = new Readmissions();
   const load = new OnDemand(async () => {
     const { openDurable } = await import("./durable/open-durable.ts");
     const settings = { ...DEFAULT_ROOM, path: IN_MEMORY, keys: DEFAULT_KEYS };
     const store = calls ?? new CallStore(settings, listenerOf(events));
     const close = async (): Promise<void> => (calls === null ? store.close() : undefined);
-    return openDurable({ ...parts, take: (step) => store.takeDurable(step), ...calling, close });
+    const take: TakeDurable = (step) => store.takeDurable(step);
+    return openDurable({ ...parts, take, ...calling, readmit: readmissions.of, close });
   });
-  return new DurableStage(load, () => broker.grants.policy, parts.notified.length > 0);
+  return new DurableStage(load, () => broker.grants.policy, parts.notified.length > 0, readmissions);
 }
 
 /** Snippets: in the store of calls that wait. */

@@ -17,6 +17,7 @@ import type { ApprovalRequests } from "./call/approval-request.ts";
 import type { CallKeeper } from "./call/call-keeper.ts";
 import type { DurableCalls } from "./durable/durable-calls.ts";
 import type { DurableStage } from "./durable/durable-stage.ts";
+import type { Readmit } from "./durable/readmission.ts";
 import type { ExecuteOptions } from "./execute-options.ts";
 import type { CallReplay, CallReplays } from "./replay/call-replays.ts";
 
@@ -73,6 +74,11 @@ export class CallHistory {
    */
   requestApproval(call: ToolCall, options: ExecuteOptions = {}): Promise<DurableCall | null> {
     return this.#approvals.request(call, options);
+  }
+
+  /** @internal Has a server asked whether the key of a call that waits is still good, before the call goes on. */
+  readmitWith(readmit: Readmit): Disposable {
+    return this.#stage.readmitWith(readmit);
   }
 
   /** See `DurableCalls`. */

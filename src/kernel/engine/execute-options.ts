@@ -9,6 +9,11 @@ export interface CallOrigin {
   readonly surface?: string;
   /** Name of the key with which it is made, at most 256 characters. */
   readonly key?: string | null;
+  /**
+   * Whether a server has found the key among its keys, and is asked again before the call goes on after a wait. Default
+   * false: the key is a name, and nothing more.
+   */
+  readonly isKeyChecked?: boolean;
 }
 
 /** Options of a call. */

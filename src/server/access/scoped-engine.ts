@@ -1,5 +1,4 @@
 import { isAmong } from "../../kernel/base/name-patterns.ts";
-import { isDeepStrictEqual } from "node:util";
 import { type CodeMode, CodeModeCache, type ProgramRunner } from "../../code-mode/code-mode.ts";
 import { isCodeTool, RUN_CODE } from "../../code-mode/model-tools.ts";
 import type { CodeModeOptions } from "../../kernel/engine/code-mode-options.ts";
@@ -11,6 +10,7 @@ import type { ToolDescription } from "../../kernel/tool/contracts/contract.ts";
 import type { ModelOptions, ModelRunner, OwnWaits, ToolRunner } from "../../kernel/tool/contracts/runner.ts";
 import type { CallComparison } from "../../kernel/engine/call-history.ts";
 import type { Engine } from "../../kernel/engine/engine.ts";
+import type { Readmit, Readmitted } from "../../kernel/engine/durable/readmission.ts";
 import type { CallReplay } from "../../kernel/engine/replay/call-replays.ts";
 import { GloveboxError, toolError } from "../../kernel/base/errors.ts";
 import type { RequestRefusal } from "../../kernel/engine/telemetry/events.ts";
@@ -21,23 +21,16 @@ import type { PolicySimulation, PolicySimulationRequest } from "../../kernel/eng
 import { refusedCall, type ToolCall, type ToolResult } from "../../kernel/base/result.ts";
 import type { CallFilter, CallPage, CallSummary, StoredCall } from "../../kernel/store/calls/call-record.ts";
 import type { ToolInfo } from "../../kernel/tool/definition.ts";
-import { Account } from "./account.ts";
 import type { Standing } from "./budget.ts";
 import type { Caller, Role } from "./caller.ts";
 import { CallerDurableCalls } from "./durable-access.ts";
 import { Guest } from "./guests.ts";
-import type { KeyGrant } from "./key-options.ts";
+import { type Holder, Holders } from "./holders.ts";
 import { Keys } from "./keys.ts";
 
 /** Maximum priority of calls by keys without the role "admin". */
 const PRIORITY_MAX = 0;
 const NO_STANDINGS: readonly Standing[] = Object.freeze([]);
-
-/** A key's grant and its usage account. */
-interface Holder {
-  readonly grant: KeyGrant;
-  readonly account: Account;
-}
 
 /** Runs tools and programs with one caller's permissions, and emits changes of the registered tools. */
 export interface CallerRunner extends ProgramRunner {
@@ -67,15 +60,14 @@ export class ScopedEngine {
   readonly #keys: Keys;
   /** Loads the tools of its records when they are first called. */
   readonly #registry: Registry | null;
-  /** Grants from which `#holders` was built; compared by identity to detect a reload of the keys. */
-  #grants: ReadonlyMap<string, KeyGrant> | null = null;
-  #holders: ReadonlyMap<string, Holder> = new Map();
+  readonly #holders: Holders;
   /** Code mode of the engine's present options. */
   #code: { readonly of: CodeModeOptions; readonly cache: CodeModeCache } | null = null;
 
   constructor(engine: Engine, keys = new Keys([]), registry: Registry | null = null) {
     this.#engine = engine;
     this.#keys = keys;
+    this.#holders = new Holders(keys);
     this.#registry = registry;
   }
 
@@ -204,6 +196,21 @@ export class ScopedEngine {
     );
   }
 
+  /** Whether a key may go on with a call that it has made before, and with which permissions. */
+  readonly readmit: Readmit = ({ key, tenant, tool }) => {
+    if (this.#keys.size === 0) return null;
+    const holder = this.#holders.of(key);
+    if (holder === undefined)
+      return goneWith("unauthorized", `the key "${key}", which made the call, has been removed`);
+    const { grant } = holder;
+    const isOfTenant = grant.tenant === null || grant.tenant === tenant;
+    if (!isOfTenant)
+      return goneWith("forbidden", `the key "${key}", which made the call, belongs to another tenant now`);
+    if (!grant.roles.includes("execute") || (tool !== null && !isAmong(grant.tools, tool)))
+      return goneWith("forbidden", `the key "${key}", which made the call, may not call "${tool ?? "tools"}" any more`);
+    return { kind: "admitted", options: this.#narrow(holder, {}) };
+  };
+
   /** The tools that a caller may call. */
   list(caller: Caller): readonly ToolInfo[] {
     return this.#engine.list(this.#whose(caller)).filter(({ name }) => this.mayName(caller, name));
@@ -321,17 +328,11 @@ export class ScopedEngine {
   /** `undefined` if the caller has no key, or its key was removed. */
   #holderOf(caller: Caller): Holder | undefined {
     if (caller instanceof Guest) return caller;
-    const { key } = caller;
-    const { grants } = this.#keys;
-    if (grants !== this.#grants) {
-      const former = this.#holders;
-      this.#holders = new Map([...grants].map(([name, grant]) => [name, hold(grant, former.get(name))]));
-      this.#grants = grants;
-    }
-    return key === null ? undefined : this.#holders.get(key);
+    return caller.key === null ? undefined : this.#holders.of(caller.key);
   }
 
-  #narrow({ grant, account }: Holder, options: ExecuteOptions): ExecuteOptions {
+  #narrow(holder: Holder, options: ExecuteOptions): ExecuteOptions {
+    const { grant, account } = holder;
     const { name, roles, tools, limits } = grant;
     const { priority } = options;
     const isRaised = priority !== undefined && priority > PRIORITY_MAX && !roles.includes("admin");
@@ -340,6 +341,7 @@ export class ScopedEngine {
       ...(isRaised ? { priority: PRIORITY_MAX } : {}),
       ...(tools === undefined ? {} : { tools }),
       ...(limits === undefined ? {} : { maxLimits: limits }),
+      ...(holder instanceof Guest ? {} : { origin: { ...options.origin, key: name, isKeyChecked: true } }),
       onCpu: (cpuMs) => {
         account.charge(cpuMs);
         this.#engine.emit("key:cpu", { key: name, cpuMs });
@@ -373,10 +375,8 @@ function otherTenant(caller: Caller): string {
   return `the ${caller instanceof Guest ? "caller" : "key"} belongs to another tenant than options.tenant`;
 }
 
-/** Keeps the former usage account if the key's rate and quota are unchanged. */
-function hold(grant: KeyGrant, former: Holder | undefined): Holder {
-  const isSame = isDeepStrictEqual([grant.rate, grant.quota], [former?.grant.rate, former?.grant.quota]);
-  return { grant, account: former !== undefined && isSame ? former.account : new Account(grant) };
+function goneWith(code: "unauthorized" | "forbidden", message: string): Readmitted {
+  return { kind: "refused", code, message };
 }
 
 /** The tenant, if the caller is bound to one. */

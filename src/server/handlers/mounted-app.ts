@@ -54,6 +54,8 @@ export class MountedApp<Incoming> implements Mounted {
   readonly #settings: Settings<Incoming>;
   readonly #opening: Promise<FastifyInstance>;
   #app: FastifyInstance | null = null;
+  /** The engine asks whether keys are still good. */
+  #asked: Disposable | null = null;
   #isDraining = false;
   #isWarned = false;
   #idle: (() => void) | null = null;
@@ -94,6 +96,7 @@ export class MountedApp<Incoming> implements Mounted {
   async close(): Promise<void> {
     await this.drain({ drainMs: 0 });
     await (await this.#opening).close();
+    this.#asked?.[Symbol.dispose]();
   }
 
   /** The app routes by a request's URL, and reads it at once: so it may be what the server has made of it again. */
@@ -128,7 +131,9 @@ export class MountedApp<Incoming> implements Mounted {
     const { authenticate, origins = [], hosts } = options;
     const sites = hosts === undefined ? { origins } : { origins, hosts };
     const originCheck = new OriginCheck(sites, { host: ANY_ADDRESS, hasKeys: hosts === undefined });
-    const access = { engine, gate: new ScopedEngine(engine, keys, registry), keys, isAdminOpen: false, originCheck };
+    const gate = new ScopedEngine(engine, keys, registry);
+    this.#asked = engine.calls.readmitWith(gate.readmit);
+    const access = { engine, gate, keys, isAdminOpen: false, originCheck };
     if (authenticate === undefined) return access;
     return { ...access, authenticate: (request) => this.#callerOf(request, authenticate) };
   }

@@ -198,7 +198,10 @@ async function openAccess(
     hasKeys: hasKeys(holders),
   });
   const isAdminOpen = options.admin === "open";
-  return { engine, gate: new ScopedEngine(engine, keys, registry), ...holders, isAdminOpen, originCheck };
+  const gate = new ScopedEngine(engine, keys, registry);
+  // For as long as the engine: it closes with the server.
+  engine.calls.readmitWith(gate.readmit);
+  return { engine, gate, ...holders, isAdminOpen, originCheck };
 }
 
 function requireLoopback(host: string, isClosed: boolean, { admin, allowAnybody = false }: ServerOptions): void {

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createEngine, type Engine } from "../../../src/glovebox/index.ts";
+import type { KeyGrant } from "../../../src/server/access/key-options.ts";
+import { Keys } from "../../../src/server/access/keys.ts";
 import { createKey } from "../../../src/server/access/secret.ts";
 import { createClient } from "../../../src/server/client/client.ts";
 import { createServer, type Server } from "../../../src/server/http/server.ts";
@@ -438,4 +440,34 @@ test("a key with the role approve reads tools that it may decide about, and call
   expect((await send("adder", "tools/refund")).status).toBe(404);
   expect((await send("reader", "tools/refund")).status).toBe(403);
   expect((await send("boss", "execute", { name: "refund", arguments: {} })).status).toBe(403);
+});
+
+describe("a call of a key that is another by a reload", () => {
+  const CALLER = { name: "caller", tenant: "acme", roles: ["execute"] } as const;
+  const BOSS = { name: "boss", tenant: "acme", roles: ["approve"] } as const;
+  const optionsOf = (grants: readonly KeyGrant[]) =>
+    grants.map((grant) => ({ ...grant, hash: keys.get(grant.name as Name)?.hash ?? "" }));
+
+  test.each<[string, readonly KeyGrant[], string]>([
+    ["that removes it", [BOSS], "unauthorized"],
+    ["after which it may not call the tool", [{ ...CALLER, tools: ["look*"] }, BOSS], "forbidden"],
+    ["after which it may not call", [{ ...CALLER, roles: ["metrics"] }, BOSS], "forbidden"],
+    ["after which it is another tenant's", [{ ...CALLER, tenant: "beta" }, BOSS], "forbidden"],
+    ["that changes its rate alone", [{ ...CALLER, rate: { calls: 5, perMs: 1_000 } }, BOSS], "refunded"],
+  ])("%s", async (_how, grants, code) => {
+    const reloaded = new Keys(optionsOf([CALLER, BOSS]));
+    const own = await createEngine({ workers: 1, executor: "threads" });
+    const source = "export default () => 'refunded';";
+    await own.register({ name: "refund", description: "Pays.", source, approval: "always" });
+    await using of = await createServer(own, { port: 0, drainMs: 100, keys: reloaded });
+    const as = (name: Name) => createClient({ url: of.url, key: keys.get(name)?.secret ?? "" });
+    const { error } = await as("caller").execute({ name: "refund", arguments: {} });
+    const id = error?.code === "paused" ? (error.details?.id ?? "") : "";
+    const call = await own.calls.durable.get(id);
+    if (call === undefined) throw new Error("the call is not kept");
+    reloaded.replace(optionsOf(grants));
+    await as("boss").calls.decide(id, { decision: "approve", digest: digestOf(call) });
+    const result = await own.calls.result(id, {}, { waitMs: 120_000 });
+    expect(result?.error?.code ?? result?.output).toBe(code);
+  });
 });

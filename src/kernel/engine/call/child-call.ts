@@ -1,3 +1,4 @@
+import { isAmong } from "../../base/name-patterns.ts";
 import type { BrokeredCall } from "../../broker/brokered-call.ts";
 import { ALIVE_MAX, type ChildBudget, type ChildPlace } from "./child-budget.ts";
 import type { ChildReply } from "../../base/protocol/capability-call.ts";
@@ -83,7 +84,9 @@ async function callTool(asked: AskedChild, pipeline: ChildRunner): Promise<Child
   const name = target?.kind === "function" ? target.tool : asked.name;
   const failed = await pipeline.load({ name, arguments: args }, parent.options.tenant);
   if (failed?.error) return { result: { ok: false, code: failed.error.code, message: failed.error.message } };
-  const found = pipeline.toolOf(name, parent.tenant);
+  // Nobody is asked to approve what is refused then.
+  const mayCall = parent.tool.own === undefined || isAmong(parent.options.tools, name);
+  const found = mayCall ? pipeline.toolOf(name, parent.tenant) : undefined;
   const tool = target === undefined || found === undefined ? found : undoerOf(found);
   const command = target === undefined ? {} : { command: UNDO };
   const run = (given: Record<string, unknown>) =>
@@ -173,7 +176,7 @@ function optionsOf(parent: EngineCall): ExecuteOptions {
   const { tenant, tools, capabilities, limits, maxLimits, onCpu, pause } = parent.options;
   const { key = null } = parent.options.origin ?? {};
   return {
-    origin: key === null ? OF_TOOL : { ...OF_TOOL, key },
+    origin: key === null ? OF_TOOL : { ...parent.options.origin, ...OF_TOOL },
     ...(tenant === undefined ? {} : { tenant }),
     // The code of a program is the caller's, so that it calls the caller's tools only.
     ...(tools === undefined || parent.tool.own === undefined ? {} : { tools }),

@@ -41,6 +41,8 @@ export interface DurableRecord {
   };
   /** Whether its tool runs a program, which is in the arguments. */
   readonly isProgram: boolean;
+  /** Whether a program has called it, whose code is the caller's: absent in records of earlier versions. */
+  readonly isOfProgram?: true;
 }
 
 /** The runs of a durable call so far, besides their journal: written with it. */
@@ -77,6 +79,7 @@ export function madeOf(call: EngineCall, nowMs: number, expiresMs: number): Made
     options: kept,
     tool: { name, digest, configHash: configHashOf(tool), capabilities, ...(snippet === undefined ? {} : { snippet }) },
     isProgram,
+    ...(call.parent?.tool.own === undefined ? {} : { isOfProgram: true }),
   };
   return {
     callId,

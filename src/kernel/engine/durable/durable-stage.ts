@@ -23,6 +23,7 @@ import {
   WAIT_MAX_MS,
 } from "./durable-calls.ts";
 import { isDurable, mayNeedApproval } from "./gate.ts";
+import { Readmissions, type Readmit } from "./readmission.ts";
 import type { Resumer } from "./resumer.ts";
 
 /** Parts that are loaded when the first call may have to wait, or somebody asks for calls that do. */
@@ -43,11 +44,25 @@ export class DurableStage implements DurableCalls, ChildWaits {
   readonly #policy: () => Policy;
   /** Whether anybody is told of calls, and may have links. */
   readonly #hasTargets: boolean;
+  readonly #readmissions: Readmissions;
 
-  constructor(loaded: OnDemand<LoadedDurable>, policy: () => Policy, hasTargets = false) {
+  constructor(
+    loaded: OnDemand<LoadedDurable>,
+    policy: () => Policy,
+    hasTargets = false,
+    readmissions = new Readmissions(),
+  ) {
     this.#hasTargets = hasTargets;
     this.#loaded = loaded;
     this.#policy = policy;
+    this.#readmissions = readmissions;
+  }
+
+  /** Has a server asked whether the key of a call is still good, before the call goes on. */
+  readmitWith(readmit: Readmit): Disposable {
+    const asked = this.#readmissions.add(readmit);
+    void this.#loaded.made?.then(({ resumer }) => resumer.lookAgain()).catch(() => undefined);
+    return asked;
   }
 
   /** Looks for calls that an earlier process has left, or that others decide, from now on. */

@@ -28,6 +28,7 @@ interface OpenParts extends Omit<DurableParts, "holder"> {
   /** Makes programs ready that go on; `null` where nobody runs programs. */
   readonly restore: () => RestoreProgram | null;
   readonly programs: Pick<Programs, "toolFor">;
+  readonly readmit: ResumerParts["readmit"];
   readonly takesAll: boolean;
   /** Who is told of calls. */
   readonly notified: readonly ResolvedTarget[];
@@ -89,7 +90,8 @@ export function openDurable({
   const undo: ResumerParts["undo"] = (undone, call, made) =>
     undoing(undone, call, made, { ...parts, programs, capabilities: broker.capabilities });
   const { resumeAtOnce: atOnce } = engine.waiting;
-  const resumer = new Resumer({ take, holder, registry, events, takesAll, atOnce, pin, program, undo, run, onEnd });
+  const makes = { pin, program, undo, readmit: engine.readmit };
+  const resumer = new Resumer({ take, holder, registry, events, takesAll, atOnce, ...makes, run, onEnd });
   const calls = new StoredDurableCalls({
     take,
     registry,

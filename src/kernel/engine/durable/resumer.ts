@@ -13,6 +13,7 @@ import { settleEvent } from "../telemetry/durable-events.ts";
 import type { Events } from "../telemetry/events.ts";
 import type { StoredLeg } from "./call-waits.ts";
 import { refusalOf } from "./durable.ts";
+import { narrowedBy, type Readmitted } from "./readmission.ts";
 import { Looks } from "./looks.ts";
 import {
   configHashOf,
@@ -71,6 +72,8 @@ export interface ResumerParts {
   readonly undo: (undone: string, call: ClaimedCall, runs: DurableRuns) => Promise<Undoing>;
   /** Runs it on, and resolves with the result of this run. */
   readonly run: (resumption: Resumption) => Promise<ToolResult>;
+  /** What the caller of a call may do now. */
+  readonly readmit: (call: ClaimedCall, record: DurableRecord) => Readmitted | "later";
   /** A call has ended without a run. */
   readonly onEnd: (ended: EndedCall) => void;
 }
@@ -94,7 +97,7 @@ export class Resumer {
   /** Ids of calls that this engine has stored, where it takes up no others. */
   readonly #own = new Set<string>();
   /** When the tool of a call was first missed. */
-  readonly #missed = new Map<string, { readonly sinceMs: number; nextMs: number }>();
+  readonly #missed = new Map<string, { readonly sinceMs: number; readonly nextMs: number }>();
 
   constructor(parts: ResumerParts) {
     this.#parts = parts;
@@ -104,6 +107,12 @@ export class Resumer {
   /** Something may be ready. */
   look(): void {
     this.#looks.ask();
+  }
+
+  /** What was missed may be there now. */
+  lookAgain(): void {
+    this.#missed.clear();
+    this.look();
   }
 
   /** The engine has stored a call. */
@@ -269,6 +278,9 @@ export class Resumer {
         return ends("store_failed", why);
       }
     }
+    const readmitted = this.#parts.readmit(claimed, record);
+    if (readmitted === "later") return this.#miss(id);
+    if (readmitted.kind === "refused") return ends(readmitted.code, readmitted.message);
     const gate = waits.find(({ step }) => step === 0);
     if (gate !== undefined && gate.state !== "approved") {
       if (!isSettled(gate)) return "later";
@@ -282,7 +294,8 @@ export class Resumer {
     if (tool === null) return ends("tool_not_found", `the tool "${name}" is not registered any more`);
     const edited = gate?.settled?.arguments ?? null;
     const args = edited ?? record.args;
-    const { options, limits, command, parentCallId } = record;
+    const { limits, command, parentCallId } = record;
+    const options = narrowedBy(record.options, readmitted.options);
     const admitted = { callId, tool, args, command: command ?? undefined, limits, options, parent: null, parentCallId };
     return resumptionOf(admitted, claimed, runs);
   }
@@ -321,12 +334,17 @@ export class Resumer {
 
   /** Whether a call has waited long enough for what it needs: tools may be registered after the engine's start. */
   #isMissed(id: string): boolean {
+    this.#miss(id);
+    return Date.now() - (this.#missed.get(id)?.sinceMs ?? 0) > TOOL_WAIT_MS;
+  }
+
+  /** The call is not claimed again at once. */
+  #miss(id: string): "later" {
     const nowMs = Date.now();
     if (this.#missed.size > MISSED_MAX) this.#missed.clear();
-    const missed = this.#missed.get(id) ?? { sinceMs: nowMs, nextMs: 0 };
-    missed.nextMs = nowMs + TRY_MS;
-    this.#missed.set(id, missed);
-    return nowMs - missed.sinceMs > TOOL_WAIT_MS;
+    const { sinceMs } = this.#missed.get(id) ?? { sinceMs: nowMs };
+    this.#missed.set(id, { sinceMs, nextMs: nowMs + TRY_MS });
+    return "later";
   }
 }
 

@@ -38,6 +38,7 @@ const PARTS: ResumerParts = {
   pin: unused,
   program: unused,
   undo: unused,
+  readmit: () => ({ kind: "admitted", options: {} }),
   run: unused,
   onEnd: unused,
 };
@@ -73,6 +74,30 @@ test("a call that undoes is released, and not held, where the store cannot say w
   const resumer = new Resumer({ ...PARTS, take: (step) => Promise.resolve(answerOf(step)), undo });
   resumer.look();
   expect(await released.promise).toMatchObject({ kind: "release", id: "c_1.undo", leg: 1 });
+  await resumer.close();
+});
+
+test("a call is claimed, and released, until a server is there that knows its key: then at once", async () => {
+  const done = Promise.withResolvers<DurableStep>();
+  const released = Promise.withResolvers<unknown>();
+  let server: "later" | { readonly kind: "refused"; readonly code: "unauthorized"; readonly message: string } = "later";
+  const answerOf = (step: DurableStep): DurableAnswer => {
+    if (step.kind === "due") return { kind: "ready", ids: ["c_1"], wakeMs: null, lost: [] };
+    if (step.kind === "claim") return { kind: "claimed", call: { ...UNDOES, id: "c_1", key: "ci" } };
+    if (step.kind === "release") released.resolve(step);
+    if (step.kind === "end") done.resolve(step);
+    return { kind: "done", call: null };
+  };
+  const take = (step: DurableStep) => Promise.resolve(answerOf(step));
+  const resumer = new Resumer({ ...PARTS, take, readmit: () => server, onEnd: () => undefined });
+  resumer.look();
+  await released.promise;
+  server = { kind: "refused", code: "unauthorized", message: "the key has been removed" };
+  resumer.lookAgain();
+  expect(await done.promise).toMatchObject({
+    isFailed: true,
+    result: expect.stringContaining("unauthorized") as string,
+  });
   await resumer.close();
 });
 
