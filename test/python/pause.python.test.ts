@@ -49,7 +49,7 @@ def execute(input):
     try:
         host.pause.approval(message="Go on?")
     except Exception as error:
-        return str(error)
+        return [str(error), error.details]
     return "went on"
 `,
     },
@@ -100,5 +100,5 @@ test("a refusal is an exception in Python, with its reason", async () => {
   const wait = await waitOf(engine, id);
   await engine.calls.decide(id, { wait: wait?.step ?? 0, decision: "refuse", reason: "too much" });
   const result = await engine.calls.result(id, {}, { waitMs: 120_000 });
-  expect(result?.output).toContain("too much");
+  expect(result?.output).toEqual([expect.stringContaining("too much"), { reason: "too much" }]);
 });

@@ -305,7 +305,9 @@ export interface ErrorDetails {
   missing_package: { readonly packages: readonly string[]; readonly command: string };
   executor_lost: WithEffects;
   paused: { readonly id: string };
-  approval_refused: { readonly expired?: true; readonly reason?: string };
+  /** `by`: the name that the deciding application gave, or else that of the key. */
+  approval_refused: { readonly expired?: true; readonly reason?: string; readonly by?: string };
+  /** `bound`: the limit beyond which the call would be, in words. */
   cannot_pause: { readonly bound?: string };
   tool_quarantined: Retry & WithEffects;
 }
@@ -363,6 +365,8 @@ export interface Failure {
   readonly stack?: string;
   /** Violations of a schema, where the failure is that a value does not match. */
   readonly violations?: readonly Violation[];
+  /** Of a failed ask: `ErrorDetails`, which the tool hears. A worker has none to tell. */
+  readonly details?: object;
 }
 
 /** A store failure, worded for a tool or a caller: it contains no path of the host and no address. */

@@ -318,7 +318,7 @@ export class CapabilityInvoker implements Disposable {
       case "limit":
         return this.#fail(invocation, "limit", outcome.message, outcome.code);
       case "failed":
-        return this.#fail(invocation, "failed", outcome.message, outcome.code);
+        return this.#fail(invocation, "failed", outcome.message, outcome.code, outcome.details);
     }
   }
 
@@ -373,12 +373,14 @@ export class CapabilityInvoker implements Disposable {
     outcome: keyof typeof CODES,
     text: string,
     code: ErrorCode = CODES[outcome],
+    details?: object,
   ): Extract<CapabilityResponse, { kind: "failure" }> {
     const durationMs = performance.now() - startMs;
     // A pause leaves the ask open: its outcome is recorded by the run that gets the answer.
     if (code !== "paused") this.#host.record(this.#caller, call, outcome, { rules, durationMs, code });
     const message = text.slice(0, MESSAGE_MAX);
-    return { kind: "failure", nowMs: call.nowMs + Math.round(durationMs), failure: { code, message } };
+    const failure = { code, message, ...(details === undefined ? {} : { details }) };
+    return { kind: "failure", nowMs: call.nowMs + Math.round(durationMs), failure };
   }
 }
 

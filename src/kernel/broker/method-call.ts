@@ -62,7 +62,12 @@ export type MethodOutcome =
   | { readonly kind: "waiting"; readonly waitingMax: number }
   | { readonly kind: "limit"; readonly code: ErrorCode; readonly message: string }
   /** `code`: default `capability_failed`. */
-  | { readonly kind: "failed"; readonly message: string; readonly code?: ErrorCode };
+  | {
+      readonly kind: "failed";
+      readonly message: string;
+      readonly code?: ErrorCode;
+      readonly details?: object | undefined;
+    };
 
 export type BegunMethod = EndedMethod | RunningMethod;
 
@@ -191,7 +196,10 @@ function endedBy(error: unknown, label: string, effects: number): EndedMethod {
   if (error instanceof LimitReached) {
     return ended({ kind: "limit", code: error.code, message: error.message }, effects);
   }
-  if (error instanceof CallFailure) return ended({ kind: "failed", message: error.message, code: error.code }, effects);
+  if (error instanceof CallFailure) {
+    const { message, code, details } = error;
+    return ended({ kind: "failed", message, code, details }, effects);
+  }
   const message = `${label} failed: ${messageOf(error)}`;
   const isLogin = error instanceof LoginRequired;
   return ended({ kind: "failed", message, ...(isLogin && { code: "login_required" }) }, effects);

@@ -76,6 +76,8 @@ export class CapabilityError extends Error {
   readonly code: string;
   readonly capability: string;
   readonly method: string;
+  /** What the code alone does not say, such as who refused. */
+  declare details?: object;
 
   constructor(code: string, message: string, capability: string, method: string) {
     super(message);
@@ -93,6 +95,7 @@ export function capabilityError(failure: Failure, capability: string, method: st
   const called = method.replace(STEP, "");
   const message = failure.message.replace(`${capability}.${method}`, () => `${capability}.${called}`);
   const error = new CapabilityError(failure.code, message, capability, called);
+  if (failure.details !== undefined) error.details = failure.details;
   issue(error, failure.code);
   return error;
 }

@@ -55,6 +55,7 @@ export interface Failure {
   readonly message: string;
   readonly type?: string;
   readonly stack?: string;
+  readonly details?: object;
 }
 
 /** The realm as an engine sees it: the current turn, and the means to emit messages to the worker. */

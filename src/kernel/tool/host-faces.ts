@@ -118,7 +118,10 @@ export interface ExecHost {
   }>;
 }
 
-/** `host.pause`: the call waits, for days where it has to, and holds nothing meanwhile. A refusal throws an error with `code`. */
+/**
+ * `host.pause`: the call waits, for days where it has to, and holds nothing meanwhile. A refusal throws an error with the
+ * `code` `approval_refused`, and in `details` with `expired`, `reason` and `by`.
+ */
 export interface PauseHost {
   /** Waits for a person, who reads the message and the data. */
   approval(request: { readonly message: string; readonly data?: JsonValue; readonly expiresMs?: number }): Promise<{

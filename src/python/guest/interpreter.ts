@@ -265,8 +265,8 @@ export class Interpreter {
       const number = ++this.#lastError;
       this.#errors.set(number, error);
       this.#errors.delete(number - ERRORS_MAX);
-      const code: unknown = Reflect.get(error, "code");
-      resolve(JSON.stringify({ ok: false, type, message: messageOf(error), code: code ?? null, error: number }));
+      const [code, details]: readonly unknown[] = ["code", "details"].map((name) => Reflect.get(error, name) ?? null);
+      resolve(JSON.stringify({ ok: false, type, message: messageOf(error), code, details, error: number }));
     };
     const late = (): void => fail(new Error("there was no answer in time"), "TimeoutError");
     const timer = waitMs === null ? null : call.timers.set(late, waitMs, [], false);

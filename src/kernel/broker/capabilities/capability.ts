@@ -119,7 +119,7 @@ export interface ChildCallEnd {
 
 export type CalledToolResult =
   | { readonly ok: true; readonly output: unknown }
-  | { readonly ok: false; readonly code: string; readonly message: string };
+  | { readonly ok: false; readonly code: string; readonly message: string; readonly details?: object | undefined };
 
 /** Runs work of the host's thread in a tenant's turn: now, or as a promise. */
 export type OnHost = <Value>(task: () => Value) => Value | Promise<Awaited<Value>>;
@@ -243,10 +243,13 @@ export class LimitReached extends Error {
 export class CallFailure extends Error {
   override readonly name = "CallFailure";
   readonly code: ErrorCode;
+  /** See `ErrorDetails`; the tool hears them, too. */
+  readonly details: object | undefined;
 
-  constructor(code: ErrorCode, message: string) {
+  constructor(code: ErrorCode, message: string, details?: object) {
     super(message);
     this.code = code;
+    this.details = details;
   }
 }
 

@@ -46,9 +46,10 @@ export class CallEnds {
   }
 
   /** A call has ended, or waits. `reply`: the executor's last one, if it ran. */
-  end(call: EngineCall, result: ToolResult, reply: CallReply | null = null): void {
+  end(call: EngineCall, given: ToolResult, reply: CallReply | null = null): void {
     const { waits } = call;
-    if (waits === null) return this.#endAs(call, result, reply);
+    if (waits === null) return this.#endAs(call, given, reply);
+    const result = waits.explain(given);
     waits.release();
     if (waits.isPaused && result.error?.code === "paused") {
       const { message } = result.error;

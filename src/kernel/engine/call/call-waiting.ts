@@ -1,3 +1,4 @@
+import type { ToolResult } from "../../base/result.ts";
 import type { CallKeep } from "../../broker/brokered-call.ts";
 import type { CallIdle } from "../../executor/executor.ts";
 
@@ -10,6 +11,8 @@ export interface CallWaiting extends CallKeep {
   readonly isPaused: boolean;
   /** Its run has nothing left to do for now. */
   onIdle(idle: CallIdle): void;
+  /** The result of the run, with the details of what it has ended with. */
+  explain(result: ToolResult): ToolResult;
   /** The run has ended: nothing waits any more. */
   release(): void;
 }

@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import { StoreError } from "../../base/errors.ts";
+import { StoreError, toolError } from "../../base/errors.ts";
 import { seedOf } from "../../base/protocol/prelude.ts";
+import { failure, type ToolResult } from "../../base/result.ts";
 import type { SessionSnapshot } from "../../broker/call-session.ts";
 import { CallFailure } from "../../broker/capabilities/capability.ts";
 import type { CallIdle, Executor } from "../../executor/executor.ts";
@@ -20,6 +21,7 @@ import type { EngineCall } from "../call/engine-call.ts";
 import type { WaitingOptions } from "../call-options.ts";
 import { type DurableRuns, madeOf } from "./durable-record.ts";
 import { type StoredPause, storePause, takeSurely, TAKEN_OVER } from "./durable-steps.ts";
+import { refusalOf } from "./wait-answer.ts";
 
 /** Pauses between looks at a run that is on its way to rest. */
 const LOOK_LEAST_MS = 5;
@@ -73,6 +75,8 @@ export class CallWaits implements CallWaiting {
   readonly #parts: WaitParts;
   readonly #known = new Map<number, RunWait>();
   readonly #open = new Map<number, OpenWait>();
+  /** Details of failures that the run has heard of, by their codes and messages. */
+  readonly #details = new Map<string, object>();
   /** What the store does not have yet of this run. */
   readonly #lines: JournalLine[] = [];
   #lastLine = 0;
@@ -90,7 +94,26 @@ export class CallWaits implements CallWaiting {
     this.leg = leg;
     this.isStored = isStored;
     this.#parts = parts;
-    for (const wait of waits) if (wait.kind !== "outcome") this.#known.set(wait.step, wait);
+    for (const wait of waits) if (wait.kind !== "outcome") this.#know(wait);
+  }
+
+  #know(wait: RunWait): void {
+    this.#known.set(wait.step, wait);
+    const refusal = refusalOf(wait);
+    if (refusal !== null) this.#failure(refusal.code, refusal.message, refusal.details);
+  }
+
+  /** What the run may end with. */
+  #failure(code: CallFailure["code"], message: string, details?: object): CallFailure {
+    if (details !== undefined) this.#details.set(`${code} ${message}`, details);
+    return new CallFailure(code, message, details);
+  }
+
+  explain(result: ToolResult): ToolResult {
+    const { error, metadata } = result;
+    const details = error === null ? undefined : this.#details.get(`${error.code} ${error.message}`);
+    if (error === null || details === undefined) return result;
+    return failure(toolError(error.code, error.message, { ...error.details, ...details }), metadata);
   }
 
   /** The wait of a step as an earlier run left it. */
@@ -109,7 +132,10 @@ export class CallWaits implements CallWaiting {
     const isSame = known !== undefined && isSameWait(known, wait);
     if (isSame && isSettled(known)) return Promise.resolve(known);
     const obstacle = this.obstacle();
-    if (obstacle !== null) return Promise.reject(new CallFailure("cannot_pause", obstacle));
+    if (obstacle !== null) {
+      const isFull = this.#open.size >= WAITS_MAX;
+      return Promise.reject(this.#failure("cannot_pause", obstacle, isFull ? { bound: obstacle } : undefined));
+    }
     const openedMs = isSame ? Date.parse(known.openedAt) : Date.now();
     const ends = isSame ? timeOf(known.expiresAt) : expiresMs;
     const settle = Promise.withResolvers<RunWait>();
@@ -300,7 +326,7 @@ export class CallWaits implements CallWaiting {
         for (const wait of stored.waits) this.#settle(wait);
         return true;
       case "refused":
-        return this.#fail(stored.code, stored.message);
+        return this.#fail(stored.code, stored.message, stored.details);
       case "unknown":
         // It hears nothing more, so that it does nothing that another run may do.
         this.#isOver = true;
@@ -314,17 +340,17 @@ export class CallWaits implements CallWaiting {
 
   #settle(wait: RunWait): void {
     const open = this.#open.get(wait.step);
-    this.#known.set(wait.step, wait);
+    this.#know(wait);
     this.#open.delete(wait.step);
     open?.settle.resolve(wait);
     this.#parts.onSettle(this, wait);
   }
 
   /** All that waits fails, and the run goes on. */
-  #fail(code: CallFailure["code"], message: string): true {
+  #fail(code: CallFailure["code"], message: string, details?: object): true {
     const open = [...this.#open.values()];
     this.#open.clear();
-    for (const { settle } of open) settle.reject(new CallFailure(code, message));
+    for (const { settle } of open) settle.reject(this.#failure(code, message, details));
     return true;
   }
 }

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { type ErrorCode, StoreError } from "../../base/errors.ts";
+import { type ErrorCode, type ErrorDetails, StoreError } from "../../base/errors.ts";
 import { readResult, resultText, type ToolResult } from "../../base/result.ts";
 import { LOST_MAX, type MadeCall, type PausedCall, type RunWait } from "../../store/calls/durable/durable-call.ts";
 import type { DurableAnswer, DurableStep, TakeDurable } from "../../store/calls/durable/durable-step.ts";
@@ -16,7 +16,12 @@ export type StoredPause =
   /** Some of its waits are settled already, so that it was not stored. */
   | { readonly kind: "settled"; readonly waits: readonly RunWait[] }
   /** It was not stored, and will not be. */
-  | { readonly kind: "refused"; readonly code: ErrorCode; readonly message: string }
+  | {
+      readonly kind: "refused";
+      readonly code: ErrorCode;
+      readonly message: string;
+      readonly details?: ErrorDetails["cannot_pause"] | undefined;
+    }
   /** It may be stored, and may go on elsewhere: its run must do nothing more. */
   | { readonly kind: "unknown"; readonly message: string };
 
@@ -40,7 +45,7 @@ async function storeSurely(
         case "settled":
           return { kind: "settled", waits: answer.waits };
         case "full":
-          return { kind: "refused", code: "cannot_pause", message: answer.bound };
+          return { kind: "refused", code: "cannot_pause", message: answer.bound, details: { bound: answer.bound } };
         default:
           return { kind: "unknown", message: TAKEN_OVER };
       }

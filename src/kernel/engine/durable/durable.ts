@@ -26,6 +26,7 @@ import { storeEnd, storePause, storeStart } from "./durable-steps.ts";
 import { isDurable, mayNeedApproval, type NeededApproval, neededApproval } from "./gate.ts";
 import { shownArguments } from "./shown-arguments.ts";
 import { undoBelow } from "./undo-below.ts";
+import { answerOf, askedWait, refusalOf } from "./wait-answer.ts";
 
 /** Parts of an engine that calls need which pause. */
 export interface DurableParts {
@@ -85,7 +86,7 @@ export class Durable {
     const made = madeOf(call, nowMs, this.#parts.waiting.expiresMs);
     const paused = { ...UNRUN, id: leg.id, leg: 0, made, waits, wakeMs: null };
     const stored = await storePause(this.#parts.take, paused, nowMs);
-    if (stored.kind === "refused") return refused(stored.code, stored.message);
+    if (stored.kind === "refused") return refused(stored.code, stored.message, stored.details);
     if (stored.kind === "unknown") return refused("outcome_unknown", stored.message);
     this.#tell(call, leg.id, 0, [wait]);
     return { kind: "paused", error: pausedError(leg.id, [wait]) };
@@ -111,17 +112,17 @@ export class Durable {
             { ...UNRUN, id: leg.id, leg: 1, made: madeOf(call, nowMs, waiting.expiresMs), waits: [], wakeMs: null },
             holder,
           )
-        : ({ kind: "refused", code: "cannot_pause", message: obstacle } as const);
+        : ({ kind: "refused", code: "cannot_pause", message: obstacle, details: undefined } as const);
     if (stored.kind === "stored") {
       waits.isStart = true;
       this.onStart(1);
       return { kind: "open" };
     }
     call.waits = null;
-    return refused(
-      stored.kind === "refused" ? stored.code : "outcome_unknown",
-      `the call cannot be kept: ${stored.message}`,
-    );
+    const message = `the call cannot be kept: ${stored.message}`;
+    return stored.kind === "refused"
+      ? refused(stored.code, message, stored.details)
+      : refused("outcome_unknown", message);
   }
 
   /** The waits of a run; made when it first has to wait. */
@@ -138,7 +139,7 @@ export class Durable {
     if (asked.kind === "time" && asked.untilMs <= Date.now()) return null;
     const waits = this.waitsOf(call);
     const expiresMs = asked.kind === "time" || asked.expiresMs === null ? null : Date.now() + asked.expiresMs;
-    const settled = await waits.wait(step, kindOf(waits.id, step, asked), expiresMs);
+    const settled = await waits.wait(step, askedWait(waits.id, step, asked), expiresMs);
     return answerOf(settled);
   }
 
@@ -158,7 +159,7 @@ export class Durable {
     let approved = args;
     if (tool !== undefined && mayNeedApproval(tool, this.#policy, parent.tenant)) {
       const decided = await this.#approveChild(parent, tool, args, step);
-      if ("code" in decided) return { result: { ok: false, code: decided.code, message: decided.message } };
+      if ("code" in decided) return { result: { ok: false, ...decided } };
       approved = decided.args;
     }
     if (parent.waits?.isStored === true && !isRepeatable(tool)) {
@@ -197,24 +198,26 @@ export class Durable {
     tool: RegisteredTool,
     given: Record<string, unknown>,
     step: number,
-  ): Promise<{ readonly args: Record<string, unknown> } | Pick<ToolError, "code" | "message">> {
+  ): Promise<{ readonly args: Record<string, unknown> } | ChildRefusal> {
     const { tenant, options, callId } = parent;
     const { limits } = tool;
     const text = writeArguments(given, limits);
-    if (typeof text !== "string") return text;
+    if (typeof text !== "string") return refusedAs(text);
     const call = { callId, tool, tenant, limits, options, parent };
     const needed = await this.#needed(call, text, null);
-    if ("kind" in needed) return needed.kind === "open" ? { args: given } : needed.error;
+    if ("kind" in needed) return needed.kind === "open" ? { args: given } : refusedAs(needed.error);
     const { approval, args } = needed;
     const waits = this.waitsOf(parent);
     const wait = this.#approvalWait(waits.id, step, tool, args, approval);
     const expiresMs = approval.expiresMs === null ? null : Date.now() + approval.expiresMs;
     try {
       const decided = await waits.wait(step, wait, expiresMs);
-      if (decided.state !== "approved") return refusalOf(decided);
+      const refusal = refusalOf(decided);
+      if (refusal !== null) return refusal;
+      if (decided.state !== "approved") throw new CallFailure("cancelled", "the call has ended");
       return { args: parseWithBigInts(decided.settled?.arguments ?? args) as Record<string, unknown> };
     } catch (error) {
-      if (error instanceof CallFailure && error.code !== "paused") return error;
+      if (error instanceof CallFailure && error.code !== "paused") return refusedAs(error);
       throw error;
     }
   }
@@ -304,6 +307,13 @@ export class Durable {
   }
 }
 
+/** Why a child call does not run, as the calling tool hears it. */
+type ChildRefusal = Pick<CallFailure, "code" | "message"> & { readonly details?: object | undefined };
+
+function refusedAs({ code, message, details }: ChildRefusal): ChildRefusal {
+  return { code, message, ...(details === undefined ? {} : { details }) };
+}
+
 const WAITS = "the call has to wait:";
 const MUST_NOT = "and its caller has said that it must not";
 
@@ -332,56 +342,6 @@ function wordsOf(wait: WaitKind): string {
   }
 }
 
-function refused(code: ToolError["code"], message: string): Gated {
-  return { kind: "refused", error: toolError(code, message) };
-}
-
-function kindOf(id: string, step: number, asked: AskedPause): WaitKind {
-  switch (asked.kind) {
-    case "signal":
-      return { kind: "signal", name: asked.name };
-    case "time":
-      return { kind: "time", until: new Date(asked.untilMs).toISOString() };
-    case "approval": {
-      const { message, data } = asked;
-      const digest = digestOf(id, step, null, JSON.stringify([message, data]));
-      const shown = { tool: null, version: null, arguments: data, schema: null, self: false, by: [] };
-      return { kind: "approval", ...shown, digest, message, from: "call" };
-    }
-  }
-}
-
-/** What the call hears. Throws a `CallFailure`. */
-function answerOf(wait: RunWait): unknown {
-  const { kind, state, settled } = wait;
-  if (state === "refused" || state === "expired") {
-    const { code, message } = refusalOf(wait);
-    throw new CallFailure(code, message);
-  }
-  const json = settled?.data ?? null;
-  const data = json === null ? null : parseForWriting(json);
-  if (kind === "signal") return data;
-  if (kind !== "approval") return null;
-  return {
-    approved: true,
-    data,
-    actor: settled?.actor ?? null,
-    reason: settled?.reason ?? null,
-  };
-}
-
-/** The error of what was refused, or not decided in time. */
-export function refusalOf(wait: RunWait): Pick<ToolError, "code" | "message"> {
-  const { state, settled } = wait;
-  if (state === "expired") {
-    const message =
-      wait.kind === "signal" ? `the signal "${wait.name}" did not come in time` : "nobody decided in time";
-    return { code: "approval_refused", message };
-  }
-  const who = settled?.actor ?? settled?.by ?? null;
-  const why = settled?.reason ?? null;
-  return {
-    code: "approval_refused",
-    message: `it was refused${who === null ? "" : ` by ${who}`}${why === null ? "" : `: ${why}`}`,
-  };
+function refused(code: ToolError["code"], message: string, details?: unknown): Gated {
+  return { kind: "refused", error: toolError(code, message, details) };
 }

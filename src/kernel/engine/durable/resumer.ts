@@ -12,7 +12,6 @@ import type { AdmittedCall } from "../call/engine-call.ts";
 import { settleEvent } from "../telemetry/durable-events.ts";
 import type { Events } from "../telemetry/events.ts";
 import type { StoredLeg } from "./call-waits.ts";
-import { refusalOf } from "./durable.ts";
 import { narrowedBy, type Readmitted } from "./readmission.ts";
 import { Looks } from "./looks.ts";
 import {
@@ -24,6 +23,7 @@ import {
   readRuns,
 } from "./durable-record.ts";
 import { effectsOf, type Undoing } from "./undo.ts";
+import { refusalOf } from "./wait-answer.ts";
 
 /** Interval of looks for what other processes have decided while calls wait, and of heartbeats while calls run. */
 const LOOK_MS = 1_000;
@@ -284,10 +284,8 @@ export class Resumer {
     const gate = waits.find(({ step }) => step === 0);
     if (gate !== undefined && gate.state !== "approved") {
       if (!isSettled(gate)) return "later";
-      const { code, message } = refusalOf(gate);
-      const expired = gate.state === "expired" ? { expired: true } : {};
-      const reason = gate.settled?.reason ?? null;
-      return ends(code, message, { ...expired, ...(reason === null ? {} : { reason }) });
+      const refusal = refusalOf(gate);
+      return refusal === null ? "later" : ends(refusal.code, refusal.message, refusal.details);
     }
     const tool = await this.#toolOf(claimed, record, runs);
     if (typeof tool === "string") return tool === "later" ? tool : ends("diverged", tool);

@@ -8,14 +8,14 @@ export const toolsFace: FaceMaker = (ask) => {
   const call = async (name: string, args: unknown = {}): Promise<unknown> => {
     const answer = (await ask("tools", "call", { name: `${name}`, arguments: args })) as ToolAnswer;
     if (answer.ok) return answer.output;
-    throw new CalledToolError(`${name}`, answer.code, answer.message);
+    throw new CalledToolError(`${name}`, answer);
   };
   return openFace((name) => (name === "call" ? call : (args?: unknown) => call(name, args)));
 };
 
 type ToolAnswer =
   | { readonly ok: true; readonly output: unknown }
-  | { readonly ok: false; readonly code: string; readonly message: string };
+  | { readonly ok: false; readonly code: string; readonly message: string; readonly details?: object };
 
 /** Thrown to a tool if the tool that it called failed. */
 export class CalledToolError extends Error {
@@ -23,10 +23,13 @@ export class CalledToolError extends Error {
   readonly tool: string;
   /** The failed call's error code. */
   readonly toolCode: string;
+  /** What the code alone does not say, such as who refused. */
+  declare readonly details?: object;
 
-  constructor(tool: string, toolCode: string, message: string) {
-    super(`tool "${tool}" failed: ${toolCode}: ${message}`);
+  constructor(tool: string, { code, message, details }: Extract<ToolAnswer, { readonly ok: false }>) {
+    super(`tool "${tool}" failed: ${code}: ${message}`);
     this.tool = tool;
-    this.toolCode = toolCode;
+    this.toolCode = code;
+    if (details !== undefined) this.details = details;
   }
 }

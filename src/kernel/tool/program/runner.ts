@@ -180,10 +180,11 @@ const runProgram = async ({ code, input, resultChars }, { host: { ${PROGRAM_TOOL
     then.call(ended, () => running.delete(ended));
     return made;
   };
-  const describe = (error, { code, message }) => {
+  const describe = (error, { code, message, details }) => {
     const frames = String(error.stack).split("\\n").filter((line) => /^\\s+at /.test(line));
     error.code = code;
     error.message = message;
+    if (details !== undefined) error.details = details;
     error.stack = ["ToolError: " + message, ...frames].join("\\n");
     return error;
   };

@@ -27,11 +27,12 @@ _RUN = contextvars.ContextVar("run", default=None)
 
 
 class CapabilityError(Exception):
-    """A capability call that was denied or failed. `code` says why."""
+    """A capability call that was denied or failed. `code` says why, and `details`, a dict or None, what it does not say."""
 
-    def __init__(self, message, code="capability_failed", number=None):
+    def __init__(self, message, code="capability_failed", number=None, details=None):
         super().__init__(message)
         self.code = code
+        self.details = details
         self._number = number
 
 
@@ -136,7 +137,7 @@ def answered(text):
         raise asyncio.CancelledError(answer["message"])
     if answer["type"] == "TimeoutError":
         raise TimeoutError(answer["message"])
-    raise CapabilityError(answer["message"], answer["code"], answer["error"])
+    raise CapabilityError(answer["message"], answer["code"], answer["error"], answer["details"])
 
 
 def ask(capability, method, args=None, timeout=None):
