@@ -50,10 +50,13 @@ export {
   type UndoWait,
 } from "../kernel/engine/durable/durable-calls.ts";
 export type {
+  CallEffect,
+  CallRun,
   CallState,
   CallWait,
   Decision,
   DurableCall,
+  DurableCallDetail,
   WaitSettlement,
   WaitState,
 } from "../kernel/store/calls/durable/durable-call.ts";

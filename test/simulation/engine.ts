@@ -135,6 +135,7 @@ export function createEngine(
       readmit: () => ({ kind: "admitted", options: {} }),
       programs: { toolFor: () => Promise.reject(new Error("there are no programs")) as never },
       takesAll: true,
+      isRedacted: false,
       waiting: { ...DEFAULT_WAITING, lingerMs: 20 },
       notified: [],
       close: () => Promise.resolve(),

@@ -143,12 +143,18 @@ export function inTimeOfStore(step: CallStep, nowMs: number): CallStep {
   const { call } = step;
   const later = (ms: number | null): number | null => (ms === null ? null : ms + aheadMs);
   const { made } = call;
+  const begun = made?.begun;
   return {
     ...step,
     nowMs,
     call: {
       ...call,
-      made: made && { ...made, createdMs: made.createdMs + aheadMs, expiresMs: made.expiresMs + aheadMs },
+      made: made && {
+        ...made,
+        createdMs: made.createdMs + aheadMs,
+        expiresMs: made.expiresMs + aheadMs,
+        ...(begun && { begun: { ...begun, atMs: begun.atMs + aheadMs } }),
+      },
       wakeMs: later(call.wakeMs),
       waits: call.waits.map((wait) => ({
         ...wait,

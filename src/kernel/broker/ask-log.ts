@@ -85,8 +85,8 @@ function round(ms: number): number {
   return Math.round(ms * 1_000) / 1_000;
 }
 
-/** The subject of a capability call, without the query of an address. */
-function subjectOf(capability: string, args: string): Pick<StoredAsk, "target" | "httpMethod"> {
+/** The subject of a capability call, without the query of an address. `args`: JSON, or empty where they are not known. */
+export function subjectOf(capability: string, args: string): Pick<StoredAsk, "target" | "httpMethod"> {
   const parsed = args.length > PARSED_MAX ? null : parsedOf(args);
   const name = isObject(parsed) ? TARGETS.find((each) => typeof parsed[each] === "string") : undefined;
   if (!isObject(parsed) || name === undefined) return { target: null, httpMethod: null };

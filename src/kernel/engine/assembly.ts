@@ -132,10 +132,7 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   const programHost: Assembly["programHost"] = { is: null };
   const restore = () => programHost.is?.restore ?? null;
   const asked = { ...parts, plugins: options.plugins, nextCallNumber, entropyKey, restore };
-  const takesAll = options.calls?.resume !== false;
-  const notified = resolveNotify(options.notify, process.env);
-  const waiting = options.calls?.waiting ?? DEFAULT_WAITING;
-  const durable: DurableStage = durableStage({ ...asked, takesAll, notified, waiting }, kept?.store ?? null, {
+  const durable: DurableStage = durableStage(options, asked, kept?.store ?? null, {
     resume: (...given) => pipeline.resume(...given),
     unrun: (...given) => pipeline.ends.unrun(null, ...given),
   });
@@ -204,25 +201,34 @@ function log(events: Events, logger: ResolvedOptions["logger"]): void {
   logCalls(events, logger);
 }
 
-type RunsAndEnds = Pick<Parameters<typeof openDurable>[0], "resume" | "unrun">;
+type DurableAsks = Parameters<typeof openDurable>[0];
+type RunsAndEnds = Pick<DurableAsks, "resume" | "unrun">;
+type OfOptions = Pick<DurableAsks, "takesAll" | "isRedacted" | "notified" | "waiting">;
 
 /** Calls that wait: in the store of calls, or else in memory. */
 function durableStage(
-  parts: Omit<Parameters<typeof openDurable>[0], "take" | "close" | "readmit" | keyof RunsAndEnds>,
+  { calls: given, notify }: Pick<ResolvedOptions, "calls" | "notify">,
+  parts: Omit<DurableAsks, "take" | "close" | "readmit" | keyof RunsAndEnds | keyof OfOptions>,
   calls: CallStore | null,
   calling: RunsAndEnds,
 ): DurableStage {
   const { events, broker } = parts;
   const readmissions = new Readmissions();
+  const asked: OfOptions = {
+    takesAll: given?.resume !== false,
+    isRedacted: given?.redact !== undefined,
+    notified: resolveNotify(notify, process.env),
+    waiting: given?.waiting ?? DEFAULT_WAITING,
+  };
   const load = new OnDemand(async () => {
     const { openDurable } = await import("./durable/open-durable.ts");
     const settings = { ...DEFAULT_ROOM, path: IN_MEMORY, keys: DEFAULT_KEYS };
     const store = calls ?? new CallStore(settings, listenerOf(events));
     const close = async (): Promise<void> => (calls === null ? store.close() : undefined);
     const take: TakeDurable = (step) => store.takeDurable(step);
-    return openDurable({ ...parts, take, ...calling, readmit: readmissions.of, close });
+    return openDurable({ ...parts, ...asked, take, ...calling, readmit: readmissions.of, close });
   });
-  return new DurableStage(load, () => broker.grants.policy, parts.notified.length > 0, readmissions);
+  return new DurableStage(load, () => broker.grants.policy, asked.notified.length > 0, readmissions);
 }
 
 /** Snippets: in the store of calls that wait. */

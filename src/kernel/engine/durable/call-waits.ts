@@ -31,6 +31,7 @@ interface WaitParts {
   readonly take: TakeDurable;
   readonly executor: Pick<Executor, "watch" | "cancel">;
   readonly entropyKey: string;
+  readonly holder: string;
   readonly waiting: Pick<WaitingOptions, "expiresMs" | "lingerMs">;
   /** It has been stored, and its run ends. */
   readonly onPause: (waits: CallWaits) => void;
@@ -297,10 +298,11 @@ export class CallWaits implements CallWaiting {
   /** Stores the pause after what was appended before. What is appended meanwhile waits: it is in the journal, or the run is over. */
   #store(kept: KeptRun, idle: CallIdle, nowMs: number): Promise<boolean> {
     const { id, leg, call, isStored } = this;
-    const { take, waiting } = this.#parts;
+    const { take, waiting, holder } = this.#parts;
     return this.#inTurn(async () => {
       if (call.isSettled || this.#idle !== idle || this.#isDueSoon(idle)) return false;
-      const made = isStored ? null : madeOf(call, nowMs, waiting.expiresMs);
+      const begun = { holder, atMs: call.clockMs };
+      const made = isStored ? null : { ...madeOf(call, nowMs, waiting.expiresMs), begun };
       const waits = this.open;
       this.isStoring = true;
       const outcome = await storePause(take, { id, leg, made, ...kept, waits }, nowMs);

@@ -1,7 +1,13 @@
 import type { ToolError } from "../../base/errors.ts";
 import type { JsonValue } from "../../base/json.ts";
 import type { ToolResult } from "../../base/result.ts";
-import type { CallState, CallWait, Decision, DurableCall } from "../../store/calls/durable/durable-call.ts";
+import type {
+  CallState,
+  CallWait,
+  Decision,
+  DurableCall,
+  DurableCallDetail,
+} from "../../store/calls/durable/durable-call.ts";
 import type { DurablePage } from "../../store/calls/durable/durable-step.ts";
 
 /** Longest wait of a caller for the end of a call that has paused, and its default, in milliseconds. */
@@ -18,6 +24,11 @@ export interface DurableFilter extends DurableOfWhom {
   /** One state, or calls in any of several. Default: all. */
   readonly state?: CallState | readonly CallState[];
   readonly tool?: string;
+  /**
+   * Only calls that are stale, or only those that are not: see `DurableCall.isStale`. A page may then have fewer calls than
+   * its `limit`, as one list looks at no more than 2,200. Default: all.
+   */
+  readonly stale?: boolean;
   /** 1 to 200. Default 50. */
   readonly limit?: number;
   readonly cursor?: string;
@@ -99,8 +110,8 @@ export type LinkedCall =
 export interface DurableCalls {
   /** Rejects with a `RangeError` that names a wrong filter. */
   list(filter?: DurableFilter): Promise<DurablePage>;
-  /** `undefined` if there is no such call. */
-  get(id: string, whose?: DurableOfWhom): Promise<DurableCall | undefined>;
+  /** A call with what it has done. `undefined` if there is no such call. */
+  get(id: string, whose?: DurableOfWhom): Promise<DurableCallDetail | undefined>;
   /**
    * Its result: one with the code `paused` while it has not ended. `waitMs`: how long to wait for the end; at most 25,000.
    * `undefined` if there is no such call.

@@ -98,11 +98,13 @@ export function madeOf(call: EngineCall, nowMs: number, expiresMs: number): Made
 /** Scripts as they are kept, which may be long, across the calls of their tools. */
 const scripts = new WeakMap<RegisteredTool, NonNullable<MadeCall["script"]>>();
 
-function scriptOf(tool: RegisteredTool): NonNullable<MadeCall["script"]> {
+export function scriptOf(tool: RegisteredTool): NonNullable<MadeCall["script"]> {
   let script = scripts.get(tool);
   if (script === undefined) {
     const text = JSON.stringify({ ...toRecordedTool(tool), config: NO_CONFIG });
-    scripts.set(tool, (script = { hash: hash("sha256", text), text }));
+    // A call cannot go on with another config either.
+    const config = tool.script.config === NO_CONFIG ? "" : configHashOf(tool);
+    scripts.set(tool, (script = { hash: hash("sha256", text + config), text }));
   }
   return script;
 }
@@ -121,6 +123,17 @@ export function readRecord(text: string): DurableRecord {
   const record = JSON.parse(text) as DurableRecord;
   if (record.format === FORMAT) return record;
   throw new TypeError("the record of the call is of another version");
+}
+
+/** The text of a call's program, by its record; `null` for another call, and where its record is not at hand. */
+export function programOf(record: string): string | null {
+  try {
+    const { isProgram, args } = readRecord(record);
+    const { code } = JSON.parse(args) as { readonly code?: unknown };
+    return isProgram && typeof code === "string" ? code : null;
+  } catch {
+    return null;
+  }
 }
 
 /** Options and parent of a call that ended without a run, as far as its record can be read. */

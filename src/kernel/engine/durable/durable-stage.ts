@@ -4,7 +4,7 @@ import type { OnDemand } from "../../base/on-demand.ts";
 import type { ToolResult } from "../../base/result.ts";
 import type { AskedPause, ChildCallEnd } from "../../broker/capabilities/capability.ts";
 import type { Policy } from "../../broker/policy.ts";
-import type { Decision, DurableCall } from "../../store/calls/durable/durable-call.ts";
+import type { Decision, DurableCall, DurableCallDetail } from "../../store/calls/durable/durable-call.ts";
 import type { CallStanding, DurablePage, TakeDurable } from "../../store/calls/durable/durable-step.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ChildRunEnd, ChildWaits, KeptTarget } from "../call/child-call.ts";
@@ -149,7 +149,7 @@ export class DurableStage implements DurableCalls, ChildWaits {
     return (await this.#calls()).list(filter);
   }
 
-  async get(id: string, whose?: DurableOfWhom): Promise<DurableCall | undefined> {
+  async get(id: string, whose?: DurableOfWhom): Promise<DurableCallDetail | undefined> {
     return (await this.#calls()).get(id, whose);
   }
 

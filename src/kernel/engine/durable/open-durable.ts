@@ -30,6 +30,8 @@ interface OpenParts extends Omit<DurableParts, "holder"> {
   readonly programs: Pick<Programs, "toolFor">;
   readonly readmit: ResumerParts["readmit"];
   readonly takesAll: boolean;
+  /** Whether the embedder redacts what is kept of calls. */
+  readonly isRedacted: boolean;
   /** Who is told of calls. */
   readonly notified: readonly ResolvedTarget[];
   /** Closes the store, where nobody else has it. */
@@ -57,8 +59,9 @@ export function openDurable({
     unrun(withMetadata(result, { ...result.metadata, durableId: ended.id }), options, parentCallId);
   };
   const telling = takeAndTell(engine.take, notifier, onEnd);
-  const parts = { ...engine, take: telling, holder: newHolder() };
-  const { take, registry, events, holder, broker } = parts;
+  const { capabilities } = engine.broker;
+  const parts = { ...engine, capabilities, take: telling, holder: newHolder() };
+  const { take, registry, events, holder } = parts;
   const durable = new Durable(parts);
   let lastPin = 0;
   const pin = (pinned: PinnedTool, { limits, tool }: DurableRecord, current: RegisteredTool): RegisteredTool => {
@@ -87,15 +90,12 @@ export function openDurable({
   };
   const run = (resumption: Resumption): Promise<ToolResult> =>
     resume(resumption, (call) => void durable.waitsOf(call, resumption.stored));
-  const undo: ResumerParts["undo"] = (undone, call, made) =>
-    undoing(undone, call, made, { ...parts, programs, capabilities: broker.capabilities });
+  const undo: ResumerParts["undo"] = (undone, call, made) => undoing(undone, call, made, { ...parts, programs });
   const { resumeAtOnce: atOnce } = engine.waiting;
   const makes = { pin, program, undo, readmit: engine.readmit };
   const resumer = new Resumer({ take, holder, registry, events, takesAll, atOnce, ...makes, run, onEnd });
   const calls = new StoredDurableCalls({
-    take,
-    registry,
-    events,
+    ...parts,
     checks: durable.checks,
     onSettled: () => resumer.look(),
     onMade: (id) => resumer.own(id),

@@ -12,15 +12,18 @@ type Shown = Pick<RegisteredTool, "info" | "isUndoer">;
  * Schemas that are looked at for one answer, in some milliseconds of the main thread: a hostile schema may take any time.
  * Values for which that is too little are hidden as a whole.
  */
-const STEPS_MAX = 10_000;
+export const REDACTION_STEPS = 10_000;
 
 /** Whether a tool's schema hides values, by its published form, which never changes. */
 const HIDING = new WeakMap<RegisteredTool["info"], boolean>();
 
-/** Arguments with `[redacted]` for what their tool's schema calls `writeOnly` or a password. `args`: JSON. */
-export function shownArguments(args: string, tool: Shown): unknown {
+/**
+ * Arguments with `[redacted]` for what their tool's schema calls `writeOnly` or a password. `args`: JSON. `steps`: those of
+ * one answer.
+ */
+export function shownArguments(args: string, tool: Shown, steps: RedactionSteps = { left: REDACTION_STEPS }): unknown {
   const value = parseWithDigits(args);
-  return hidesSome(tool) ? hidden(value, tool, { left: STEPS_MAX }) : value;
+  return hidesSome(tool) ? hidden(value, tool, steps) : value;
 }
 
 /** Whether edited arguments, as JSON, have what stands for a hidden value. */
@@ -36,7 +39,7 @@ export function withShownWaits<Call extends Pick<KeptCall, "tenant" | "waits">>(
   calls: readonly Call[],
   registry: Pick<ToolRegistry, "get">,
 ): readonly Call[] {
-  const steps = { left: STEPS_MAX };
+  const steps = { left: REDACTION_STEPS };
   const shown = (wait: CallWait, tenant: string): CallWait => {
     const { settled } = wait;
     const edited = settled?.arguments ?? null;

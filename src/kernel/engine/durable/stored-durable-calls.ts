@@ -1,29 +1,17 @@
-import { GloveboxError, StoreError } from "../../base/errors.ts";
+import { GloveboxError } from "../../base/errors.ts";
 import { isObject, type JsonValue } from "../../base/json.ts";
 import { DEFAULT_LIMITS } from "../../base/limits.ts";
 import { isAmong } from "../../base/name-patterns.ts";
 import { SIGNAL_NAME } from "../../broker/capabilities/pause.ts";
-import { readResult, type ToolResult } from "../../base/result.ts";
-import {
-  CALL_STATES,
-  type CallState,
-  type CallWait,
-  type Decision,
-  type DurableCall,
-  type KeptCall,
-} from "../../store/calls/durable/durable-call.ts";
-import {
-  CURSOR,
-  type DurableAnswer,
-  type DurablePage,
-  type MadeDecision,
-  type TakeDurable,
-} from "../../store/calls/durable/durable-step.ts";
-import type { ToolRegistry } from "../../tool/registry.ts";
+import type { ToolResult } from "../../base/result.ts";
+import type { CallWait, Decision, DurableCall, DurableCallDetail } from "../../store/calls/durable/durable-call.ts";
+import type { DurableAnswer, DurablePage, MadeDecision, TakeDurable } from "../../store/calls/durable/durable-step.ts";
 import { writeArguments } from "../call/arguments.ts";
 import type { CancelEvent } from "../telemetry/durable-events.ts";
 import type { Events } from "../telemetry/events.ts";
 import type { ArgumentChecks } from "./argument-check.ts";
+import type { EffectParts } from "./call-effects.ts";
+import { CallReader } from "./call-reader.ts";
 import { pausedResult } from "./durable.ts";
 import {
   type Decider,
@@ -40,17 +28,14 @@ import {
 import { type LinkedWait, linkObstacle, readToken } from "./decision-links.ts";
 import type { ResolvedTarget } from "./notify-options.ts";
 import { answerText, dataText } from "./effect-answer.ts";
-import { keepsHidden, withShownWaits } from "./shown-arguments.ts";
+import { keepsHidden } from "./shown-arguments.ts";
 import { effectsOf, hasFailed } from "./undo.ts";
 
-const LIMIT_DEFAULT = 50;
-const LIMIT_MAX = 200;
 /** Pauses between looks for the end of a call, which another process may bring about. */
 const LOOK_LEAST_MS = 50;
 const LOOK_MOST_MS = 1_000;
 /** Callers that wait for ends; further ones are answered at once. */
 const WAITING_MAX = 1_000;
-const ID_MAX = 128;
 const REASON_MAX = 1_000;
 const ACTOR_MAX = 256;
 const DECISIONS_MAX = 32;
@@ -58,9 +43,8 @@ const SIGNAL = new RegExp(SIGNAL_NAME);
 const DECISIONS = ["approve", "refuse", "happened", "did_not_happen"] satisfies Decision["decision"][];
 const ANYBODY: Decider = { key: null };
 
-interface Parts {
+interface Parts extends EffectParts {
   readonly take: TakeDurable;
-  readonly registry: Pick<ToolRegistry, "get">;
   readonly events: Pick<Events, "emit">;
   readonly checks: ArgumentChecks;
   /** Something was settled. */
@@ -74,34 +58,22 @@ interface Parts {
 /** Durable calls as they are kept: who reads them, and who decides. */
 export class StoredDurableCalls implements DurableCalls {
   readonly #parts: Parts;
+  readonly #reader: CallReader;
   /** Callers that wait for the end of a call, by its id. */
   readonly #waiting = new Map<string, Set<() => void>>();
   #waitingCount = 0;
 
   constructor(parts: Parts) {
     this.#parts = parts;
+    this.#reader = new CallReader(parts);
   }
 
-  async list({ state, tool, tenant, tools, limit = LIMIT_DEFAULT, cursor }: DurableFilter = {}): Promise<DurablePage> {
-    if (!Number.isInteger(limit) || limit < 1 || limit > LIMIT_MAX)
-      throw new RangeError(`limit is an integer from 1 to ${LIMIT_MAX}`);
-    const states = state === undefined ? null : statesOf(state);
-    for (const [name, text] of Object.entries({ tool, tenant, cursor }))
-      if (text !== undefined && (typeof text !== "string" || text.length > 256))
-        throw new RangeError(`${name} is one text of at most 256 characters`);
-    if (cursor !== undefined && !CURSOR.test(cursor)) throw new RangeError("cursor is not one that a page has named");
-    const of = { states, tenant: tenant ?? null, tool: tool ?? null, limit, cursor: cursor ?? null };
-    const answer = await this.#parts.take({ kind: "list", query: of });
-    if (answer.kind !== "page") throw new StoreError("the store cannot list what it has");
-    const { calls, cursor: next } = answer.page;
-    const shown = calls.filter((call) => isAmong(tools, call.tool));
-    return { calls: withShownWaits(shown, this.#parts.registry), cursor: next };
+  list(filter?: DurableFilter): Promise<DurablePage> {
+    return this.#reader.list(filter);
   }
 
-  async get(id: string, { tenant, tools }: DurableOfWhom = {}): Promise<DurableCall | undefined> {
-    if (typeof id !== "string" || id.length > ID_MAX) return undefined;
-    const answer = await this.#parts.take({ kind: "get", id, tenant: tenant ?? null });
-    return answer.kind === "call" && isAmong(tools, answer.call.tool) ? this.#read(answer.call) : undefined;
+  get(id: string, whose?: DurableOfWhom): Promise<DurableCallDetail | undefined> {
+    return this.#reader.detail(id, whose);
   }
 
   async result(
@@ -111,7 +83,7 @@ export class StoredDurableCalls implements DurableCalls {
   ): Promise<ToolResult | undefined> {
     const untilMs = performance.now() + Math.min(Math.max(0, waitMs), WAIT_MAX_MS);
     for (let pauseMs = LOOK_LEAST_MS; ; pauseMs = Math.min(2 * pauseMs, LOOK_MOST_MS)) {
-      const call = await this.get(id, whose);
+      const call = await this.#reader.get(id, whose);
       if (call === undefined) return undefined;
       if (call.result !== null) return call.result;
       const leftMs = untilMs - performance.now();
@@ -153,7 +125,7 @@ export class StoredDurableCalls implements DurableCalls {
     by: Decider = ANYBODY,
   ): Promise<DurableCall | undefined> {
     const decisions = readDecisions(given);
-    const call = await this.get(id, by);
+    const call = await this.#reader.get(id, by);
     if (call === undefined) return undefined;
     const made: MadeDecision[] = [];
     for (const decision of decisions) {
@@ -184,7 +156,7 @@ export class StoredDurableCalls implements DurableCalls {
     if (typeof name !== "string" || !SIGNAL.test(name))
       throw new RangeError("the name of a signal has 1 to 128 letters, digits, or _ . : -");
     const text = dataText("the payload of a signal", payload);
-    if ((await this.get(id, by)) === undefined) return undefined;
+    if ((await this.#reader.get(id, by)) === undefined) return undefined;
     const of = { id, tenant: by.tenant ?? null, name, payload: text, by: by.key };
     const signalled = this.#callOf(await this.#parts.take({ kind: "signal", ...of, nowMs: Date.now() }));
     if (signalled !== undefined) this.#parts.events.emit("call:signal", { ...eventOf(signalled, by), name });
@@ -192,7 +164,7 @@ export class StoredDurableCalls implements DurableCalls {
   }
 
   async cancel(id: string, reason?: string, by: Decider = ANYBODY): Promise<DurableCall | undefined> {
-    const call = await this.get(id, by);
+    const call = await this.#reader.get(id, by);
     if (call === undefined) return undefined;
     const why = reason === undefined ? "" : `: ${String(reason).slice(0, REASON_MAX)}`;
     const message = `the call was cancelled while it waited${why}`;
@@ -207,13 +179,13 @@ export class StoredDurableCalls implements DurableCalls {
     by: Decider = ANYBODY,
     { again = false, ...options }: UndoWait = {},
   ): Promise<UndoReport | undefined> {
-    if ((await this.get(id, by)) === undefined) return undefined;
+    if ((await this.#reader.get(id, by)) === undefined) return undefined;
     let undo = await this.#undoing(id, by, null);
     if (again && undo !== undefined && hasFailed(undo.result)) undo = await this.#undoing(id, by, undo.id);
     if (undo === undefined) return undefined;
     this.#parts.events.emit("call:undo", { ...eventOf(undo, by), id });
     const result = await this.result(undo.id, by, { waitMs: WAIT_MAX_MS, ...options });
-    const { state } = (await this.get(undo.id, by)) ?? undo;
+    const { state } = (await this.#reader.get(undo.id, by)) ?? undo;
     const error = result?.error ?? null;
     return { id: undo.id, state, effects: effectsOf(result), error: error?.code === "paused" ? null : error };
   }
@@ -230,7 +202,7 @@ export class StoredDurableCalls implements DurableCalls {
     const link = readToken(token, this.#parts.notified);
     if (link === null) return undefined;
     const { id, step, target, expiresMs } = link;
-    const call = await this.get(id);
+    const call = await this.#reader.get(id);
     const found = call?.waits.filter((one): one is LinkedWait => one.kind === "approval" && one.step === step) ?? [];
     const wait = found.find(link.isFor);
     if (call === undefined || wait === undefined) return undefined;
@@ -294,19 +266,14 @@ export class StoredDurableCalls implements DurableCalls {
     throw new GloveboxError(code, message, violations && { violations });
   }
 
-  #read(kept: KeptCall): DurableCall {
-    const [{ result, ...call } = kept] = withShownWaits([kept], this.#parts.registry);
-    return { ...call, result: result === null ? null : readResult(result) };
-  }
-
   #callOf(answer: DurableAnswer): DurableCall | undefined {
     switch (answer.kind) {
       case "done":
         this.#parts.onSettled();
         if (answer.call !== null) this.tell(answer.call.id);
-        return answer.call === null ? undefined : this.#read(answer.call);
+        return answer.call === null ? undefined : this.#reader.read(answer.call);
       case "conflict":
-        throw new DecisionConflict(answer.message, this.#read(answer.call));
+        throw new DecisionConflict(answer.message, this.#reader.read(answer.call));
       default:
         return undefined;
     }
@@ -324,13 +291,6 @@ type DecidedWait = CallWait & { readonly kind: "approval" | "outcome" };
 /** What an event says of a call and of who did something to it. */
 function eventOf({ id, callId, tool, tenant }: DurableCall, { key }: Decider): CancelEvent {
   return { id, callId, tool, tenant, key };
-}
-
-/** The states of a filter, each once. Throws a `RangeError`. */
-function statesOf(given: CallState | readonly CallState[]): readonly CallState[] {
-  const states = [...new Set<CallState>(typeof given === "string" ? [given] : given)];
-  if (states.length > 0 && states.every((state) => CALL_STATES.includes(state))) return states;
-  throw new RangeError(`state is one of ${CALL_STATES.join(", ")}, or several of them`);
 }
 
 function readDecisions(given: Decision | readonly Decision[]): readonly Decision[] {

@@ -189,8 +189,7 @@ function effectOf(
     by: null,
   });
   if (called === null) {
-    const { methods } = capability === PROGRAM_TOOLS ? PROGRAM_METHODS : (capabilities.get(capability) ?? NO_METHODS);
-    if (isReading(methods[method]?.isRead, args)) return null;
+    if (isReading(capability, method, args, capabilities)) return null;
     return report(isAnswered ? "irreversible" : "in_doubt");
   }
   const tool = registry.get(called.name, tenant);
@@ -222,7 +221,7 @@ const NOT_KEPT =
   "the tool may have called others, and what it called is not known: its call did not wait, so it was not kept";
 
 /** Whether a tool can only compute. */
-function mayDoNothing({ capabilities, script, own }: RegisteredTool): boolean {
+export function mayDoNothing({ capabilities, script, own }: RegisteredTool): boolean {
   const isPure = script.runtime === "javascript" || script.runtime === "python";
   return isPure && own === undefined && Object.keys(capabilities).length === 0;
 }
@@ -239,8 +238,15 @@ function isOnlyCalling(tool: RegisteredTool | undefined): boolean {
   );
 }
 
-/** Arguments that were cut off count as those of an effect. */
-function isReading(isRead: boolean | ((args: unknown) => boolean) | undefined, args: string): boolean {
+/** Whether a capability call only reads. `args`: JSON; arguments that were cut off count as those of an effect. */
+export function isReading(
+  capability: string,
+  method: string,
+  args: string,
+  capabilities: UndoParts["capabilities"],
+): boolean {
+  const { methods } = capability === PROGRAM_TOOLS ? PROGRAM_METHODS : (capabilities.get(capability) ?? NO_METHODS);
+  const isRead = methods[method]?.isRead;
   if (typeof isRead !== "function") return isRead === true;
   try {
     return isRead(JSON.parse(args));

@@ -20,7 +20,7 @@ import { isMatch } from "./call-match.ts";
 import type { WrittenDetail } from "./call-redaction.ts";
 import { SealError } from "../seal.ts";
 import type { KeptSeal } from "./sealed/kept-seal.ts";
-import { DURABLE_SQL, FROM_5_SQL } from "./durable/durable-layout.ts";
+import { DURABLE_SQL, FROM_5_SQL, FROM_6_SQL } from "./durable/durable-layout.ts";
 import { EARLIER_LEDGER, LEDGER_SQL, TAKEN_LEDGER } from "./ledger-tables.ts";
 import type { DurableCapacity } from "./durable/durable-call.ts";
 
@@ -82,19 +82,21 @@ const CALLS_ID = 0x47_62_43_61;
 export const SEALED_ID = 0x47_62_43_73;
 const SEALED =
   "its calls are sealed: set the calls.secret (GLOVEBOX_CALLS_SECRET) with which it was made, or name another file as calls.path";
-const CALLS_VERSION = 6;
+const CALLS_VERSION = 7;
 /** Calls, and the ledger of those with an idempotency key. */
 export const CALLS_LAYOUT: DatabaseLayout = {
   applicationId: CALLS_ID,
   version: CALLS_VERSION,
   sql: CALLS_SQL + LEDGER_SQL + DURABLE_SQL,
   earlier: [
+    { applicationId: CALLS_ID, version: 6, sql: FROM_6_SQL },
     { applicationId: CALLS_ID, version: 5, sql: FROM_5_SQL },
     { applicationId: CALLS_ID, version: 3, sql: DURABLE_SQL },
     { applicationId: CALLS_ID, version: 2, sql: `DROP INDEX call_failed; ${FAILED_SQL} ${LEDGER_SQL} ${DURABLE_SQL}` },
     { ...EARLIER_LEDGER, sql: EARLIER_LEDGER.sql + CALLS_SQL + DURABLE_SQL },
     TAKEN_LEDGER,
     { applicationId: SEALED_ID, version: CALLS_VERSION, sql: "", refusal: SEALED },
+    { applicationId: SEALED_ID, version: 6, sql: "", refusal: SEALED },
   ],
 };
 

@@ -36,6 +36,7 @@ test("a run whose timer has come near while it was looked at does not pause befo
       },
       executor: { watch: () => undefined, cancel: () => undefined },
       entropyKey: "",
+      holder: "a",
       waiting: { expiresMs: 1_000, lingerMs: 20 },
       onPause: paused.resolve,
       onSettle: () => undefined,

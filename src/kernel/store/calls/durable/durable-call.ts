@@ -1,5 +1,6 @@
 import type { JsonSchema } from "../../../base/json.ts";
 import type { ToolResult } from "../../../base/result.ts";
+import type { JournalAsk } from "./journal-asks.ts";
 
 /** State of a durable call. One that is `paused` or `ready` holds no worker, no memory and no promise. */
 export const CALL_STATES = ["running", "paused", "ready", "in_doubt", "ended"] as const;
@@ -119,14 +120,80 @@ export interface DurableCall {
   readonly updatedAt: string;
   /** When it ends as `cancelled` if it has not ended before. */
   readonly expiresAt: string;
+  /**
+   * Whether it has not ended and its tool is not registered here any more, or as another version or with another config; or
+   * it waits for the approval of such a tool. It goes on with the code with which it began, as long as its tool is there.
+   */
+  readonly isStale: boolean;
   readonly waits: readonly CallWait[];
   /** Its result; `null` before its end, and in a list. */
   readonly result: ToolResult | null;
 }
 
+/** A durable call with what it has done. */
+export interface DurableCallDetail extends DurableCall {
+  /** The last 20 of its runs. */
+  readonly runs: readonly CallRun[];
+  /** The last 200 of its effects, in the order in which it has asked for them, without reads. */
+  readonly effects: readonly CallEffect[];
+  /** Number of further ones, among its last 1,000 capability calls. */
+  readonly effectsOmitted: number;
+  /** The program as it runs, in JavaScript, where its tool runs one and it is still kept. */
+  readonly program: string | null;
+}
+
+/** One run of a durable call, which has a process to itself. Times in ISO 8601. */
+export interface CallRun {
+  /** From 1. */
+  readonly number: number;
+  /** Identifies the engine that ran it, among those with the same store. */
+  readonly holder: string;
+  readonly begunAt: string;
+  /** `null` while it runs. */
+  readonly endedAt: string | null;
+  /** `paused`: it waits; `ended`: with the call; `lost`: it was cut off, as by the death of its process. `null` while it runs. */
+  readonly outcome: "paused" | "ended" | "lost" | null;
+}
+
+/** What a durable call has done, or may have done, outside of its isolate. */
+export interface CallEffect {
+  /** Number of the capability call within the call, from 1. */
+  readonly step: number;
+  /** Capability and method, as `tools.call`. */
+  readonly asked: string;
+  /** The tool that was called; `null` for another effect, and where that is not known. */
+  readonly tool: string | null;
+  /**
+   * Of the call of a tool: the beginning of its arguments as JSON, at most 2,000 characters, without what its schema calls
+   * a password. `null` where they are longer than 4,096 characters, or not kept.
+   */
+  readonly arguments: string | null;
+  /** Of another effect: its subject, as the history of calls shows it, such as an address without its query. */
+  readonly target: string | null;
+  /** Method of a request of HTTP, such as `POST`; `null` for another effect. */
+  readonly httpMethod: string | null;
+  /**
+   * `announced`: it is about to happen, or under way; `done` and `failed`: it was answered, in the second case with an
+   * error; `in_doubt`: nobody knows whether it happened.
+   */
+  readonly state: "announced" | "done" | "failed" | "in_doubt";
+  /** When it was answered, by the call's clock, in ISO 8601; `null` without an answer. */
+  readonly answeredAt: string | null;
+}
+
 /** A call as the store gives it: `result` is the JSON of a `ToolResult`. */
-export interface KeptCall extends Omit<DurableCall, "result"> {
+export interface KeptCall extends Omit<DurableCall, "result" | "isStale"> {
   readonly result: string | null;
+  /** Digest of the script with which it began; `null` for a program. */
+  readonly script: string | null;
+}
+
+/** What a call has done, as the store gives it. */
+export interface KeptPast {
+  readonly runs: readonly CallRun[];
+  readonly asks: readonly JournalAsk[];
+  /** The call's `record`, where it may be that of a program, and is not too long; else empty. */
+  readonly record: string;
 }
 
 /** A wait that a call brings to the store. */
@@ -166,6 +233,8 @@ export interface MadeCall {
   readonly expiresMs: number;
   /** Whether its tool calls are undone where it ends with an error. */
   readonly undoesOnFailure: boolean;
+  /** Its first run, where that was not stored when it began. */
+  readonly begun?: { readonly holder: string; readonly atMs: number };
   /** JSON without the script, as the engine reads it again. */
   readonly record: string;
   /** JSON of the tool's script, which many calls share, and its digest. */
@@ -173,7 +242,7 @@ export interface MadeCall {
 }
 
 /** A call that is to go on, with all that the engine needs for it. */
-export interface ClaimedCall extends Omit<MadeCall, "script" | "undoesOnFailure"> {
+export interface ClaimedCall extends Omit<MadeCall, "script" | "undoesOnFailure" | "begun"> {
   readonly id: string;
   readonly leg: number;
   /** For how long it has been ready to go on. */

@@ -1,13 +1,15 @@
 import type { DurableCall } from "./durable-call.ts";
 import { NOTES_SQL } from "./outbox-tables.ts";
+import { RUNS_SQL } from "./past-runs.ts";
 import { SNIPPETS_SQL } from "./snippet-tables.ts";
 
 /** By the clock: it has all that a look reads of the calls that are not settled in their turn yet. */
 const WAKE_SQL = "CREATE INDEX durable_wake ON durable (wake_ms, tenant, state) WHERE state IN ('paused', 'in_doubt');";
 const APPROVAL_SQL =
   "CREATE INDEX durable_approval ON durable_wait (opened_ms) WHERE kind = 'approval' AND state = 'open';";
-/** Makes the tables of those of version 5 of the file. */
-export const FROM_5_SQL = `DROP INDEX durable_wake; ${WAKE_SQL} ${APPROVAL_SQL} ${SNIPPETS_SQL}`;
+/** Makes the tables of those of version 5 of the file, and of version 6. */
+export const FROM_5_SQL = `DROP INDEX durable_wake; ${WAKE_SQL} ${APPROVAL_SQL} ${SNIPPETS_SQL} ${RUNS_SQL}`;
+export { RUNS_SQL as FROM_6_SQL } from "./past-runs.ts";
 
 /**
  * Tables of durable calls. `bytes` is what a call counts for, in its tenant's books and in the total. Long columns are the
@@ -111,6 +113,7 @@ export const DURABLE_SQL = `
   ${APPROVAL_SQL}
   ${NOTES_SQL}
   ${SNIPPETS_SQL}
+  ${RUNS_SQL}
 `;
 
 /** Columns of a call without its long ones. */
@@ -143,7 +146,7 @@ export interface DurableRow {
   readonly script: string | null;
 }
 
-/** Bytes of a call, and of a wait, besides their texts. */
+/** Bytes of a call, and of a wait or a run, besides their texts. */
 const ROW_BYTES = 512;
 const WAIT_BYTES = 128;
 
@@ -154,4 +157,5 @@ export const WEIGH_SQL = `UPDATE durable SET bytes = ${ROW_BYTES}
       FROM durable_wait WHERE call = n)
   + (SELECT coalesce(sum(${WAIT_BYTES} + octet_length(payload)), 0) FROM durable_signal WHERE call = n)
   + (SELECT coalesce(sum(${WAIT_BYTES} + coalesce(octet_length(part), 0)), 0) FROM durable_line WHERE call = n)
+  + (SELECT ${WAIT_BYTES} * count(*) FROM durable_run WHERE call = n)
   WHERE n = ?`;

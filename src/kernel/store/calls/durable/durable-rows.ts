@@ -4,13 +4,15 @@ import {
   CALL_STATES,
   type CallState,
   type ClaimedCall,
-  type DurableCall,
   type DurableCapacity,
   type KeptCall,
+  type MadeCall,
+  type PausedCall,
 } from "./durable-call.ts";
 import type { CallStanding, DurableAnswer, DurableQuery } from "./durable-step.ts";
 import { COLUMNS, type DurableRow } from "./durable-layout.ts";
 import { DurableWaits } from "./durable-waits.ts";
+import { PastRuns } from "./past-runs.ts";
 
 const TENANTS_MAX = 256;
 /** Ended calls that one sweep removes. */
@@ -27,6 +29,7 @@ const PAGE_BYTES = 4 * 1024 * 1024;
 /** Rows of durable calls: how they are found, listed and counted. */
 export class DurableRows {
   readonly waits: DurableWaits;
+  readonly runs: PastRuns;
   readonly #database: DatabaseSync;
   readonly #room: DurableCapacity;
   readonly #prepared = new Map<string, StatementSync>();
@@ -35,6 +38,7 @@ export class DurableRows {
     this.#database = database;
     this.#room = room;
     this.waits = new DurableWaits((sql) => this.sql(sql));
+    this.runs = new PastRuns((sql) => this.sql(sql));
   }
 
   /** A statement, prepared once. */
@@ -52,7 +56,7 @@ export class DurableRows {
 
   /** A call as readers see it. */
   callOf(row: DurableRow, hasResult = row.state === "ended"): KeptCall {
-    const { n, id, call_id: callId, tool, tenant, parent: parentId, key, state, leg, unrun } = row;
+    const { n, id, call_id: callId, tool, tenant, parent: parentId, key, state, leg, unrun, script } = row;
     const result = hasResult
       ? (this.sql("SELECT result FROM durable WHERE n = ?").get(n) as { readonly result: string | null }).result
       : null;
@@ -69,8 +73,23 @@ export class DurableRows {
       updatedAt: new Date(row.updated_ms).toISOString(),
       expiresAt: new Date(row.ends_ms).toISOString(),
       waits: this.waits.all(n),
+      script,
       result,
     };
+  }
+
+  /** Adds a call that runs, or is about to pause before its start. */
+  insert({ id, leg, runs, plan, journal }: PausedCall, made: MadeCall, nowMs: number): number {
+    const { callId, tool, tenant, key, parent, createdMs, expiresMs, undoesOnFailure, record, script, begun } = made;
+    if (script !== null) this.sql("INSERT OR IGNORE INTO durable_script VALUES (?, ?)").run(script.hash, script.text);
+    const sql = `INSERT INTO durable (id, tenant, tool, call_id, key, parent, parent_step, state, leg, created_ms, updated_ms,
+      ends_ms, undoes, script, record, runs, plan, journal) VALUES (?, ?, ?, ?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+    const own = [id, tenant, tool, callId, key, parent?.id ?? null, parent?.step ?? null, leg] as const;
+    const times = [createdMs, nowMs, expiresMs, undoesOnFailure ? 1 : 0] as const;
+    const rest = [script?.hash ?? null, record, runs, plan, journal] as const;
+    const n = Number(this.sql(sql).run(...own, ...times, ...rest).lastInsertRowid);
+    if (begun !== undefined) this.runs.begin(n, leg, begun.holder, begun.atMs);
+    return n;
   }
 
   /** A call as its next run needs it. */
@@ -116,7 +135,7 @@ export class DurableRows {
     // One call at least, however long.
     const shown = after === -1 ? rows : rows.slice(0, Math.max(1, after));
     const last = shown.length === query.limit || shown.length < rows.length ? shown.at(-1) : undefined;
-    const calls = shown.map((row): DurableCall => ({ ...this.callOf(row, false), result: null }));
+    const calls = shown.map((row) => this.callOf(row, false));
     return { kind: "page", page: { calls, cursor: last === undefined ? null : `${last.n}` } };
   }
 

@@ -6,6 +6,7 @@ import type {
   Decision,
   DurableCall,
   KeptCall,
+  KeptPast,
   PausedCall,
   RunWait,
 } from "./durable-call.ts";
@@ -95,7 +96,8 @@ export type DurableStep =
   | { readonly kind: "standing"; readonly nowMs: number }
   /** A heartbeat of a process that runs durable calls. */
   | { readonly kind: "see"; readonly holder: string; readonly nowMs: number }
-  | { readonly kind: "get"; readonly id: string; readonly tenant: string | null }
+  /** `isWhole`: with what it has done. */
+  | { readonly kind: "get"; readonly id: string; readonly tenant: string | null; readonly isWhole?: true }
   | { readonly kind: "list"; readonly query: DurableQuery }
   /** Names the targets of an engine, of whose events notes are written from now on, and takes notes that are due. */
   | { readonly kind: "notes"; readonly targets: readonly NoteTarget[]; readonly most: number; readonly nowMs: number }
@@ -186,6 +188,12 @@ export interface DurablePage {
   readonly cursor: string | null;
 }
 
+/** A page as the store gives it. */
+export interface KeptPage {
+  readonly calls: readonly KeptCall[];
+  readonly cursor: string | null;
+}
+
 /** A call that a step has ended without a run of it, as far as others are told of it. */
 export interface EndedCall extends Pick<DurableCall, "id" | "callId" | "tool" | "tenant" | "key"> {
   /** JSON, as the engine has made it; empty where it is not at hand. */
@@ -221,9 +229,10 @@ type StepAnswer =
   | { readonly kind: "conflict"; readonly message: string; readonly call: KeptCall }
   /** No such call, or snippet, of the tenant. */
   | { readonly kind: "missing" }
-  | { readonly kind: "call"; readonly call: KeptCall }
+  /** `past`: where the step asks for it. */
+  | { readonly kind: "call"; readonly call: KeptCall; readonly past?: KeptPast }
   /** `list`: their results are left out. */
-  | { readonly kind: "page"; readonly page: DurablePage }
+  | { readonly kind: "page"; readonly page: KeptPage }
   /** `notes`: those taken, when the next one is due, and the number of those dropped as there were too many. */
   | {
       readonly kind: "notes";

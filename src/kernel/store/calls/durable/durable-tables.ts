@@ -106,7 +106,8 @@ export class DurableTables {
         return { kind: "done", call: null };
       case "get": {
         const row = this.#rows.find(step.id, step.tenant);
-        return row === undefined ? { kind: "missing" } : { kind: "call", call: this.#rows.callOf(row) };
+        if (row === undefined) return { kind: "missing" };
+        return { kind: "call", call: this.#rows.callOf(row), ...(step.isWhole && { past: this.#lostRuns.past(row) }) };
       }
       case "list":
         return this.#rows.list(step.query);
@@ -135,11 +136,12 @@ export class DurableTables {
     const excess = this.#waits.excessOf(call.waits);
     if (excess !== null) return { kind: "full", bound: excess };
     return this.#orNothing(() => {
-      const n = known?.n ?? this.#insert(call, call.made as MadeCall, nowMs);
+      const n = known?.n ?? this.#rows.insert(call, call.made as MadeCall, nowMs);
       const sql =
         "UPDATE durable SET state = 'paused', holder = NULL, own_wake_ms = ?, updated_ms = ?, lost = 0, runs = ?, plan = ?, journal = ? WHERE n = ?";
       this.#rows.sql(sql).run(call.wakeMs, nowMs, call.runs, call.plan, call.journal, n);
       this.#lostRuns.forget(n);
+      this.#rows.runs.end(n, "paused", nowMs);
       this.#waits.put(n, call.waits);
       this.#settleAtOnce(n, nowMs);
       this.#rows.sql(WEIGH_SQL).run(n);
@@ -159,7 +161,7 @@ export class DurableTables {
     const { made } = call;
     if (made === null) return LOST;
     return this.#orNothing(() => {
-      const n = this.#insert(call, made, nowMs);
+      const n = this.#rows.insert(call, { ...made, begun: { holder, atMs: nowMs } }, nowMs);
       this.#lostRuns.see(holder, nowMs);
       this.#rows.sql("UPDATE durable SET holder = ? WHERE n = ?").run(holder, n);
       this.#rows.sql(WEIGH_SQL).run(n);
@@ -175,18 +177,6 @@ export class DurableTables {
     const isDone = answer.kind === "done";
     this.#database.exec(isDone ? "RELEASE step" : "ROLLBACK TO step; RELEASE step");
     return answer;
-  }
-
-  #insert({ id, leg, runs, plan, journal }: PausedCall, made: MadeCall, nowMs: number): number {
-    const { callId, tool, tenant, key, parent, createdMs, expiresMs, undoesOnFailure, record, script } = made;
-    if (script !== null)
-      this.#rows.sql("INSERT OR IGNORE INTO durable_script VALUES (?, ?)").run(script.hash, script.text);
-    const sql = `INSERT INTO durable (id, tenant, tool, call_id, key, parent, parent_step, state, leg, created_ms, updated_ms,
-      ends_ms, undoes, script, record, runs, plan, journal) VALUES (?, ?, ?, ?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
-    const own = [id, tenant, tool, callId, key, parent?.id ?? null, parent?.step ?? null, leg] as const;
-    const times = [createdMs, nowMs, expiresMs, undoesOnFailure ? 1 : 0] as const;
-    const rest = [script?.hash ?? null, record, runs, plan, journal] as const;
-    return Number(this.#rows.sql(sql).run(...own, ...times, ...rest).lastInsertRowid);
   }
 
   /** Whether it was made by a call that has ended. */
@@ -221,6 +211,8 @@ export class DurableTables {
       .sql("UPDATE durable SET state = 'running', leg = leg + 1, holder = ?, wake_ms = NULL WHERE n = ?")
       .run(holder, row.n);
     const call = this.#rows.claimed({ ...row, leg: row.leg + 1 }, nowMs - row.updated_ms);
+    this.#rows.runs.begin(row.n, row.leg + 1 - row.unrun, holder, nowMs);
+    this.#rows.sql(WEIGH_SQL).run(row.n);
     this.#waits.hear(row.n);
     return { kind: "claimed", call };
   }
@@ -250,6 +242,7 @@ export class DurableTables {
     const isHopeless = row.lost + 1 >= LOST_MAX || row.leg - row.unrun >= LEGS_MAX;
     if (isHopeless) return this.#endUnrun(row, "outcome_unknown", RUNS_LOST, nowMs);
     if (this.#isOrphan(row)) return this.#cancelled(row, PARENT_ENDED, nowMs);
+    this.#rows.runs.end(row.n, "lost", nowMs);
     this.#lostRuns.recover(row, nowMs);
     this.#rows.sql(WEIGH_SQL).run(row.n);
   }
@@ -272,10 +265,11 @@ export class DurableTables {
 
   /** Ends a call and the calls that it has made, and tells the one that has made it. */
   #finish(row: DurableRow, result: string, nowMs: number, isFailed = true): void {
-    this.#lostRuns.gather(row.n);
+    const journal = this.#lostRuns.gather(row.n);
+    this.#rows.runs.end(row.n, "ended", nowMs);
     const sql = `UPDATE durable SET state = 'ended', holder = NULL, wake_ms = NULL, updated_ms = ?, ends_ms = ?, result = ?,
-      runs = '', plan = '', record = iif(${MAY_UNDO}, record, ''), journal = iif(${MAY_UNDO}, journal, '') WHERE n = ?`;
-    this.#rows.sql(sql).run(nowMs, nowMs + this.#room.keepMs, result, row.n);
+      runs = '', plan = '', record = iif(${MAY_UNDO}, record, ''), journal = iif(${MAY_UNDO}, journal, ?) WHERE n = ?`;
+    this.#rows.sql(sql).run(nowMs, nowMs + this.#room.keepMs, result, journal, row.n);
     if (isFailed && row.undoes === 1) this.#undoing.begin({ ...row, state: "ended" }, nowMs, null);
     this.#waits.voidOpen(row.n, nowMs);
     this.#rows.sql("DELETE FROM durable_signal WHERE call = ?").run(row.n);
@@ -310,7 +304,11 @@ export class DurableTables {
   #release({ id, leg, nowMs }: Of<"release">): DurableAnswer {
     const sql =
       "UPDATE durable SET state = 'ready', holder = NULL, unrun = unrun + 1, updated_ms = ? WHERE id = ? AND leg = ? AND state = 'running'";
-    return this.#rows.sql(sql).run(nowMs, id, leg).changes === 0 ? LOST : { kind: "done", call: null };
+    const row = this.#rows.find(id, null);
+    if (row === undefined || this.#rows.sql(sql).run(nowMs, id, leg).changes === 0) return LOST;
+    this.#rows.runs.drop(row.n);
+    this.#rows.sql(WEIGH_SQL).run(row.n);
+    return { kind: "done", call: null };
   }
 
   #cancel({ id, tenant, message, nowMs }: Of<"cancel">): DurableAnswer {

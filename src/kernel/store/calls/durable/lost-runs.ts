@@ -1,7 +1,14 @@
 import { type JournalPart, planOf, type RecordedJournal, withPart } from "../../../base/protocol/recorded-journal.ts";
 import { HOLDER_LOST_MS } from "../ledger.ts";
+import type { KeptPast } from "./durable-call.ts";
 import { COLUMNS, type DurableRow } from "./durable-layout.ts";
 import type { DurableRows } from "./durable-rows.ts";
+import { journalAsks, withoutAnswers } from "./journal-asks.ts";
+import { MAY_UNDO } from "./undone-calls.ts";
+
+/** Length of a record that readers of its program get. */
+const RECORD_MAX = 256 * 1024;
+const NO_JOURNAL: RecordedJournal = { asks: [], answers: [] };
 
 /** What a run has stored besides the journal with which it began. */
 interface Line {
@@ -70,10 +77,20 @@ export class LostRuns {
     this.#rows.sql("UPDATE durable SET state = 'ready', wake_ms = NULL WHERE n = ?").run(n);
   }
 
-  /** What a run has stored is in the journal from now on. */
-  gather(n: number): void {
+  /** What a run has stored is in the journal from now on. Returns what stays of that where the call cannot be undone. */
+  gather(n: number): string {
     const lines = this.#linesOf(n);
     if (lines.length > 0) this.#put(n, this.#journalWith(n, lines));
+    const sql = `SELECT 1 FROM durable WHERE n = ? AND (journal = '' OR ${MAY_UNDO})`;
+    return this.#rows.sql(sql).get(n) === undefined ? withoutAnswers(this.#journalOf(n)) : "";
+  }
+
+  /** What a call has done so far. */
+  past({ n, script }: DurableRow): KeptPast {
+    const asks = journalAsks(this.#journalWith(n, this.#linesOf(n)));
+    const sql = "SELECT record FROM durable WHERE n = ? AND octet_length(record) <= ?";
+    const found = script === null ? this.#rows.sql(sql).get(n, RECORD_MAX) : undefined;
+    return { runs: this.#rows.runs.all(n), asks, record: String(found?.["record"] ?? "") };
   }
 
   #linesOf(n: number): readonly Line[] {
@@ -96,7 +113,7 @@ export class LostRuns {
     const { journal } = this.#rows.sql("SELECT journal FROM durable WHERE n = ?").get(n) as {
       readonly journal: string;
     };
-    return JSON.parse(journal) as RecordedJournal;
+    return journal === "" ? NO_JOURNAL : (JSON.parse(journal) as RecordedJournal);
   }
 
   #put(n: number, journal: RecordedJournal): void {

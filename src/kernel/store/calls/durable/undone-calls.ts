@@ -5,8 +5,9 @@ import type { CallPlace, DurableStep, PastAsk, PastToolCall } from "./durable-st
 import { type DurableRow, WEIGH_SQL } from "./durable-layout.ts";
 import type { DurableRows } from "./durable-rows.ts";
 
-/** Whether a call may have called tools: only then, its journal outlives it. */
-export const MAY_UNDO = `instr(journal, '"method":"call"') > 0`;
+const TOOL_CALL = '"method":"call"';
+/** Whether a call may have called tools: only then, all of its journal outlives it. */
+export const MAY_UNDO = `instr(journal, '${TOOL_CALL}') > 0`;
 /** Time for which the call is kept that undoes another. */
 const EXPIRES_MS = 7 * 24 * 60 * 60 * 1_000;
 /** What is told of the arguments of a capability call that cannot be undone, in characters. */
@@ -79,7 +80,7 @@ export class UndoneCalls {
     const { journal } = this.#rows.sql("SELECT journal FROM durable WHERE n = ?").get(n) as {
       readonly journal: string;
     };
-    if (journal === "") return NOTHING_CALLED;
+    if (!journal.includes(TOOL_CALL)) return NOTHING_CALLED;
     const sql = `INSERT INTO durable (id, tenant, tool, call_id, key, state, leg, created_ms, updated_ms, ends_ms, record,
       runs, plan, journal) SELECT ?, tenant, tool, call_id || ?, key, 'ready', 0, ?, ?, ?, record, '', '', ? FROM durable WHERE n = ?`;
     const { lastInsertRowid } = this.#rows

@@ -13,6 +13,7 @@ export type PartTexts = Readonly<Record<Part, string | null>>;
 const TABLES: readonly (readonly [table: string, part: Part])[] = [
   ["durable_wait", "head"],
   ["durable_signal", "head"],
+  ["durable_run", "head"],
   ["durable_line", "run"],
 ];
 

@@ -30,9 +30,10 @@ export function isBounded({ kind }: CallStep): boolean {
 }
 
 /** The parts of its call that a step needs: its head, or all of it, or also the calls that may end or go on with it. */
-export function needOf({ kind }: CallStep): "head" | "whole" | "family" {
-  switch (kind) {
+export function needOf(step: CallStep): "head" | "whole" | "family" {
+  switch (step.kind) {
     case "get":
+      return step.isWhole === true ? "whole" : "head";
     case "release":
       return "head";
     case "claim":

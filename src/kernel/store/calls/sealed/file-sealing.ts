@@ -3,6 +3,7 @@ import { Seal } from "../../seal.ts";
 import { type DatabaseLayout, ForeignStoreError } from "../../sqlite/layout.ts";
 import { CALLS_LAYOUT, SEALED_ID } from "../call-tables.ts";
 import type { DurableCapacity } from "../durable/durable-call.ts";
+import { FROM_6_SQL } from "../durable/durable-layout.ts";
 import type { LedgerTables } from "../ledger-tables.ts";
 import { KeptSeal } from "./kept-seal.ts";
 import { SealedLedger } from "./sealed-ledger.ts";
@@ -18,9 +19,12 @@ export const SEALED_LAYOUT: DatabaseLayout = {
   applicationId: SEALED_ID,
   version: CALLS_LAYOUT.version,
   sql: `${CALLS_LAYOUT.sql} CREATE TABLE seal (id INTEGER PRIMARY KEY CHECK (id = 1), mark TEXT NOT NULL) STRICT;`,
-  earlier: [CALLS_LAYOUT, ...(CALLS_LAYOUT.earlier ?? [])].map(({ applicationId, version }) => {
-    return { applicationId, version, sql: "", refusal: PLAIN };
-  }),
+  earlier: [
+    { applicationId: SEALED_ID, version: 6, sql: FROM_6_SQL },
+    ...[CALLS_LAYOUT, ...(CALLS_LAYOUT.earlier ?? [])].map(({ applicationId, version }) => {
+      return { applicationId, version, sql: "", refusal: PLAIN };
+    }),
+  ],
 };
 
 /** Opens the tables of a file that is sealed with a secret. */

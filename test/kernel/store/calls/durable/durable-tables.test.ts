@@ -57,14 +57,20 @@ test("what a person says of an effect is not earlier than the loss of its proces
   expect(JSON.parse(plan)).toMatchObject({ responses: [[1, 1_060_000]] });
 });
 
-test("a file of the layout before this one becomes as a new one", () => {
+const EARLIER = {
+  5: `DROP INDEX durable_wake; DROP INDEX durable_approval; DROP TABLE snippet; DROP TABLE snippet_revision;
+    DROP TRIGGER durable_run_gone; DROP TABLE durable_run;
+    CREATE INDEX durable_wake ON durable (wake_ms) WHERE state IN ('paused', 'in_doubt')`,
+  6: "DROP TRIGGER durable_run_gone; DROP TABLE durable_run",
+};
+
+test.each(Object.entries(EARLIER))("a file of layout %s becomes as a new one", (version, sql) => {
   using database = new DatabaseSync(":memory:");
   const layOutIt = () => layOut(database, 256 * 1024 ** 2, CALLS_LAYOUT);
   const schema = () => database.prepare("SELECT name, sql FROM sqlite_schema ORDER BY name").all();
   layOutIt();
   const made = schema();
-  database.exec(`DROP INDEX durable_wake; DROP INDEX durable_approval; DROP TABLE snippet; DROP TABLE snippet_revision; PRAGMA user_version = 5;
-    CREATE INDEX durable_wake ON durable (wake_ms) WHERE state IN ('paused', 'in_doubt')`);
+  database.exec(`${sql}; PRAGMA user_version = ${version}`);
   expect(schema()).not.toEqual(made);
   layOutIt();
   expect(schema()).toEqual(made);

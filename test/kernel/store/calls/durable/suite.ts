@@ -6,7 +6,9 @@ import {
   DEFAULT_DURABLE,
   type DurableCapacity,
   type KeptCall,
+  type KeptPast,
   LOST_MAX,
+  type MadeCall,
   type NewWait,
   type WaitKind,
 } from "../../../../../src/kernel/store/calls/durable/durable-call.ts";
@@ -68,12 +70,14 @@ export function stepsOf(place: Pick<DurablePlace, "take"> & Partial<DurablePlace
         wakeMs = null,
         expiresMs = null,
         journal = NO_JOURNAL,
+        begun,
       } = more;
       const script = { hash: "h", text: "script" };
       const own = { callId: id, tool: "pay", tenant, key: null, parent, undoesOnFailure: false };
       const made = { ...own, createdMs: nowMs, record: "{}", script };
       const list = waits.map((wait, at): NewWait => ({ step: at + from, wait, openedMs: nowMs, expiresMs }));
-      const first = leg === 0 ? { ...made, expiresMs: nowMs + 1_000_000 } : null;
+      const isFirst = leg === 0 || begun !== undefined;
+      const first = isFirst ? { ...made, expiresMs: nowMs + 1_000_000, ...(begun && { begun }) } : null;
       return take({
         kind: "pause",
         call: { id, leg, made: first, runs: "{}", plan: "", journal, waits: list, wakeMs },
@@ -139,6 +143,7 @@ interface PauseMore {
   readonly wakeMs: number | null;
   readonly expiresMs: number | null;
   readonly journal: string;
+  readonly begun: MadeCall["begun"];
 }
 
 const MADE = { arguments: null, data: null };
@@ -619,13 +624,94 @@ export function describeDurableCalls(openPlace: OpenPlace, numRuns: number): voi
     });
   });
 
+  const answered = (step: number, payload: string) => ({ step, asked: step, nowMs: step, ok: true, payload });
+  const past = async (store: Awaited<ReturnType<typeof open>>, id: string): Promise<KeptPast | undefined> => {
+    const answer = await store.take({ kind: "get", id, tenant: null, isWhole: true });
+    return answer.kind === "call" ? answer.past : undefined;
+  };
+
+  describe("a call, for its readers,", () => {
+    const isoOf = (ms: number): string => new Date(1_000_000 + ms).toISOString();
+
+    test("has its runs: who ran each, when, and why it ended", async () => {
+      const store = await open();
+      await store.pause("c_1", [APPROVAL], { leg: 1, begun: { holder: "a", atMs: 999_000 } });
+      await store.approve("c_1");
+      await store.pass(1_000);
+      await store.claim("c_1", "b");
+      await store.pass(1_000);
+      await store.pause("c_1", [SIGNAL], { leg: 2, from: 2 });
+      await store.signal("c_1", 1);
+      await store.claim("c_1", "c");
+      // It found no place in the queue.
+      await store.release("c_1", 3);
+      await store.claim("c_1", "d");
+      await store.pass(60_000);
+      await store.due();
+      await store.claim("c_1", "e");
+      await store.end("c_1", 5);
+      const runs = (await past(store, "c_1"))?.runs.map(({ number, holder, outcome }) => [number, holder, outcome]);
+      expect(runs).toEqual([
+        [1, "a", "paused"],
+        [2, "b", "paused"],
+        [3, "d", "lost"],
+        [4, "e", "ended"],
+      ]);
+      expect((await past(store, "c_1"))?.runs.slice(0, 2)).toMatchObject([
+        { begunAt: isoOf(-1_000), endedAt: isoOf(0) },
+        { begunAt: isoOf(1_000), endedAt: isoOf(2_000) },
+      ]);
+      expect((await store.call("c_1")).legs).toBe(4);
+      const [counted, real] = await store.books();
+      expect(counted).toBe(real);
+    });
+
+    test("has the last 20 of its runs", async () => {
+      const store = await open();
+      await store.start("c_1");
+      for (let leg = 1; leg <= 25; leg++) {
+        await store.pause("c_1", [SIGNAL], { leg, from: leg });
+        await store.signal("c_1", leg);
+        await store.claim("c_1");
+      }
+      const runs = (await past(store, "c_1"))?.runs ?? [];
+      expect([runs.length, runs[0]?.number, runs.at(-1)]).toMatchObject([20, 7, { number: 26, endedAt: null }]);
+    });
+
+    test("has what it has asked for, with what came of it, while it runs, waits, and after its end", async () => {
+      const store = await open();
+      const ask = (method: string, args = "{}") => ({ capability: "fetch", method, args });
+      const failed = { ...answered(2, '{"code":"tool_error","message":"no"}'), ok: false };
+      const journal = {
+        asks: [ask("request"), ask("post"), ask("put"), ask("long", "x".repeat(5_000))],
+        answers: [failed, answered(1, JSON.stringify("secret"))],
+      };
+      const part = { ...journal, kept: 0, late: [], together: [] };
+      await store.start("c_1");
+      await store.append("c_1", 1, [{ seq: 1, part: JSON.stringify(part), begins: 3 }]);
+      const asks = (args: string | null) => [
+        { step: 1, capability: "fetch", method: "request", args: "{}", answer: "ok", answeredMs: 1 },
+        { step: 2, capability: "fetch", method: "post", args: "{}", answer: "failed", answeredMs: 2 },
+        { step: 3, capability: "fetch", method: "put", args: "{}", answer: null, answeredMs: null },
+        { step: 4, capability: "fetch", method: "long", args, answer: null, answeredMs: null },
+      ];
+      expect((await past(store, "c_1"))?.asks).toEqual(asks(null));
+      await store.pause("c_1", [SIGNAL], { leg: 1, from: 5, journal: JSON.stringify(journal) });
+      expect((await past(store, "c_1"))?.asks).toEqual(asks(null));
+      await store.cancel("c_1");
+      expect((await past(store, "c_1"))?.asks).toEqual(asks(null));
+      expect(await store.undo("c_1")).toMatchObject({ kind: "conflict", message: "the call has called no tools" });
+      const [counted, real] = await store.books();
+      expect(counted).toBe(real);
+    });
+  });
+
   describe("a call that is undone", () => {
     const called = (name: string) => ({
       capability: "tools",
       method: "call",
       args: `{"name":"${name}","arguments":{"id":1915883588174806058}}`,
     });
-    const answered = (step: number, payload: string) => ({ step, asked: step, nowMs: 1, ok: true, payload });
     const PART = {
       kept: 0,
       late: [],
