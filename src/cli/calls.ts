@@ -2,9 +2,9 @@ import { Command, Option } from "commander";
 import type { CallComparison } from "../kernel/engine/call-history.ts";
 import type { CallReplay } from "../kernel/engine/replay/call-replays.ts";
 import type { CallPage, CallSummary, StoredAsk, StoredCall } from "../kernel/store/calls/call-record.ts";
-import { CALL_STATES, type DurableCall } from "../kernel/store/calls/durable/durable-call.ts";
+import { CALL_STATES } from "../kernel/store/calls/durable/durable-call.ts";
 import type { DurablePage } from "../kernel/store/calls/durable/durable-step.ts";
-import { durableCommands, lineOfDurable, printDurable } from "./durable-calls.ts";
+import { durableCommands, lineOfDurable, printDurable, type ShownCall } from "./durable-calls.ts";
 import { callFileCommands } from "./call-files.ts";
 import { EXIT } from "./exit.ts";
 import { print, printJson, say, visible } from "./output.ts";
@@ -17,7 +17,8 @@ interface ServerOptions {
   readonly json?: true;
 }
 
-type ListOptions = ServerOptions & Readonly<Partial<Record<(typeof FILTERS)[number], string>>>;
+type ListOptions = ServerOptions &
+  Readonly<Partial<Record<(typeof FILTERS)[number], string>>> & { readonly stale?: true };
 
 const FILTERS = ["state", "tool", "tenant", "parent", "code", "since", "until", "text", "limit", "cursor"] as const;
 const ASK_MS = 15_000;
@@ -31,8 +32,9 @@ const ERROR_SHOWN = 100;
 /** `glovebox calls`: the calls that a server has kept. */
 export function callsCommand(): Command {
   const list = withFilter(withServer(new Command("list")))
-    .description("list kept calls of a running server, or with --state calls that wait, newest first")
+    .description("list kept calls of a running server, or with --state or --stale calls that wait, newest first")
     .addOption(new Option("--state <state>", "calls that pause, and are in this state").choices(CALL_STATES))
+    .option("--stale", "calls that pause, have not ended, and whose tool is gone or another one now")
     .option("--since <time>", "only calls that began then or later, as 2026-01-31T12:00:00Z")
     .option("--until <time>", "only calls that began then or earlier")
     .option("--limit <number>", `maximum number of calls, at most ${LIMIT_MAX}`, wholeNumber(1, LIMIT_MAX), "50")
@@ -96,7 +98,7 @@ async function read(options: ServerOptions, path: string, missing: string): Prom
 
 function queryOf(options: ListOptions): string {
   const given = FILTERS.flatMap((name) => (options[name] === undefined ? [] : [[name, options[name]]]));
-  return new URLSearchParams(given).toString();
+  return new URLSearchParams([...given, ...(options.stale === true ? [["stale", "true"]] : [])]).toString();
 }
 
 async function listCalls(options: ListOptions): Promise<void> {
@@ -114,7 +116,7 @@ function lineOf({ id, tool, tenant, code, error, beginMs, wallMs }: CallSummary)
 
 async function showCall(id: string, options: ServerOptions): Promise<void> {
   const path = `v1/calls/${encodeURIComponent(id)}`;
-  const call = (await read(options, path, "call of this id")) as StoredCall | DurableCall;
+  const call = (await read(options, path, "call of this id")) as StoredCall | ShownCall;
   if (options.json === true) return printJson(call);
   if ("waits" in call) return printDurable(call);
   const { format: _format, detail, beginMs, ...summary } = call;

@@ -5,7 +5,14 @@ import { isObject, type JsonValue } from "../kernel/base/json.ts";
 import { emptyMetadata, failure, type ToolResult } from "../kernel/base/result.ts";
 import { toolError } from "../kernel/base/errors.ts";
 import { type UndoneEffect, WAIT_MAX_MS } from "../kernel/engine/durable/durable-calls.ts";
-import type { CallWait, Decision, DurableCall } from "../kernel/store/calls/durable/durable-call.ts";
+import type {
+  CallEffect,
+  CallRun,
+  CallWait,
+  Decision,
+  DurableCall,
+  DurableCallDetail,
+} from "../kernel/store/calls/durable/durable-call.ts";
 import { type DurablePlace, openPlace, type PlaceOptions, SERVER } from "./durable-place.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { print, printJson, say, visible } from "./output.ts";
@@ -103,8 +110,12 @@ export function lineOfDurable({ id, tool, tenant, state, updatedAt, waits }: Dur
   return [updatedAt, id, state, tool, tenant === "" ? "-" : tenant, ...open].map(visible).join("  ");
 }
 
+/** A call as a server shows it: one of an earlier version does not say what the call has done. */
+export type ShownCall = DurableCall & Partial<DurableCallDetail>;
+
 /** Prints a call that waits or has waited. */
-export function printDurable({ waits, result, ...call }: DurableCall): void {
+export function printDurable({ waits, result, ...shown }: ShownCall): void {
+  const { runs = [], effects = [], effectsOmitted = 0, program = null, ...call } = shown;
   for (const [name, value] of Object.entries(call)) if (value !== null) print(`${name}: ${visible(String(value))}`);
   for (const wait of waits) {
     print(`wait ${wait.step}: ${wait.state}: ${visible(lineOfWait(wait))}`);
@@ -112,7 +123,23 @@ export function printDurable({ waits, result, ...call }: DurableCall): void {
     print(`  arguments: ${visible(JSON.stringify(wait.arguments))}`);
     print(`  digest: ${visible(wait.digest)}`);
   }
+  for (const run of runs) print(visible(lineOfRun(run)));
+  if (effectsOmitted > 0) print(`${effectsOmitted} earlier effects are not shown`);
+  for (const effect of effects) print(visible(lineOfDone(effect)));
+  if (program !== null) print(["program:", ...program.split("\n").map((line) => `  ${visible(line)}`)].join("\n"));
   if (result !== null) print(`result: ${visible(JSON.stringify(result))}`);
+}
+
+function lineOfRun({ number, holder, begunAt, endedAt, outcome }: CallRun): string {
+  const end = endedAt === null ? "runs still" : `${outcome} ${endedAt}`;
+  return `run ${number}: begun ${begunAt}, ${end}, by ${holder}`;
+}
+
+function lineOfDone({ step, state, asked, tool, arguments: args, target, httpMethod, answeredAt }: CallEffect): string {
+  const subject = [httpMethod, target ?? args].filter((part) => part !== null);
+  return [`effect ${step}: ${state}: ${tool ?? asked}`, ...subject, ...(answeredAt === null ? [] : [answeredAt])].join(
+    "  ",
+  );
 }
 
 function lineOfWait(wait: CallWait): string {

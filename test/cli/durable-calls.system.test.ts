@@ -75,6 +75,28 @@ test("calls list and show print what waits, and on what", async () => {
   expect(wrong.code).toBe(2);
 });
 
+test("calls show prints what a call has done, and calls list --stale those whose tool is another one now", async () => {
+  const order = {
+    name: "order",
+    description: "Writes and waits.",
+    capabilities: { tools: ["mail"], pause: true },
+  } as const;
+  const source =
+    "export default async (_, { host }) => [await host.tools.call('mail', { to: 'ada' }), await host.pause.signal({ name: 'go' })];";
+  await engine.register({ ...order, source });
+  const id = await paused("order");
+  const shown = await calls(["show", id]);
+  expect(shown.stdout).toMatch(/^effect 1: done: mail {2}\{"to":"ada"\} {2}\d{4}-\S+Z$/m);
+  expect(shown.stdout).toMatch(/^run 1: begun \S+Z, paused \S+Z, by \S{16}$/m);
+  expect(shown.stdout).toContain("isStale: false\n");
+  expect((await calls(["list", "--stale"])).stdout).toBe("");
+  await engine.register({ ...order, source: source.replace("ada", "bob") });
+  expect((await calls(["list", "--stale", "--tool", "order"])).stdout).toContain(
+    `${id}  paused  order  -  signal go\n`,
+  );
+  await engine.calls.durable.cancel(id);
+});
+
 test("calls approve takes the digest that was seen, or what there is now, and asks where nobody said", async () => {
   const [one, two] = await Promise.all([paused("refund", { order: 2 }), paused("refund", { order: 3 })]);
   const unasked = await calls(["approve", one]);

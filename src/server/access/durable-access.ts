@@ -8,7 +8,7 @@ import type {
   UndoReport,
   UndoWait,
 } from "../../kernel/engine/durable/durable-calls.ts";
-import type { Decision, DurableCall } from "../../kernel/store/calls/durable/durable-call.ts";
+import type { Decision, DurableCall, DurableCallDetail } from "../../kernel/store/calls/durable/durable-call.ts";
 import type { DurablePage } from "../../kernel/store/calls/durable/durable-step.ts";
 import type { Caller } from "./caller.ts";
 
@@ -30,13 +30,13 @@ export class CallerDurableCalls {
   }
 
   /** A key with the role `execute` alone reads what it has called itself. */
-  async get(id: string): Promise<DurableCall | undefined> {
+  async get(id: string): Promise<DurableCallDetail | undefined> {
     const call = await this.#calls.get(id, this.#whose);
     return call !== undefined && this.#mayRead(call) ? call : undefined;
   }
 
   /** A call when it has ended, or as it is after some time. */
-  async ended(id: string, wait: EndWait): Promise<DurableCall | undefined> {
+  async ended(id: string, wait: EndWait): Promise<DurableCallDetail | undefined> {
     const call = await this.get(id);
     if (call === undefined || call.state === "ended") return call;
     await this.#calls.result(id, this.#whose, wait);

@@ -61,9 +61,12 @@ export interface BatchCall<Name extends string = string, Input = Record<string, 
 }
 
 /** Calls that wait or have waited, to list. */
-export interface DurableFilter extends Pick<CallFilter, "tool" | "tenant" | "limit" | "cursor"> {
-  readonly state: CallState;
-}
+export type DurableFilter = Pick<CallFilter, "tool" | "tenant" | "limit" | "cursor"> &
+  (
+    | { readonly state: CallState; readonly stale?: boolean }
+    /** Calls whose tool is gone or another one now, or the others. */
+    | { readonly state?: CallState; readonly stale: boolean }
+  );
 
 /** A call after a signal, or its end. */
 export type SignalledCall = Pick<DurableCall, "id" | "state">;

@@ -2,12 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { GloveboxError, StoreError } from "../../kernel/base/errors.ts";
 import { isObject, type JsonValue } from "../../kernel/base/json.ts";
 import type { ToolResult } from "../../kernel/base/result.ts";
-import {
-  DecisionConflict,
-  type DurableFilter,
-  type UndoReport,
-  WAIT_MAX_MS,
-} from "../../kernel/engine/durable/durable-calls.ts";
+import { DecisionConflict, type UndoReport, WAIT_MAX_MS } from "../../kernel/engine/durable/durable-calls.ts";
 import type { CallState, CallWait, Decision, DurableCall } from "../../kernel/store/calls/durable/durable-call.ts";
 import type { DurablePage } from "../../kernel/store/calls/durable/durable-step.ts";
 import type { CallerDurableCalls } from "../access/durable-access.ts";
@@ -35,7 +30,7 @@ const UNDO = `${CALL}/undo`;
 const CALLER = "/v1/caller";
 /** How ids of durable calls begin. */
 const ID = /^c_[\w.-]{1,126}$/;
-const FILTERS: readonly string[] = ["state", "tool", "tenant", "limit", "cursor", "values"];
+const FILTERS: readonly string[] = ["state", "stale", "tool", "tenant", "limit", "cursor", "values"];
 const DECISION = [
   "wait",
   "decision",
@@ -188,15 +183,20 @@ export async function durablePage(
 ): Promise<DurablePage> {
   const unknown = Object.keys(query).find((name) => !FILTERS.includes(name));
   if (unknown !== undefined) {
-    const words = `${unknown.slice(0, 64)} is no filter beside state; the filters are ${FILTERS.join(", ")}`;
+    const words = `${unknown.slice(0, 64)} is no filter beside state or stale; the filters are ${FILTERS.join(", ")}`;
     throw new RangeError(words);
   }
-  const { limit, values = "true", state, ...texts } = query;
-  if (values !== "true" && values !== "false") throw new RangeError("values is true or false");
-  const filter: DurableFilter = { ...texts, ...(limit === undefined ? {} : { limit: Number(limit) }) };
+  const { limit, values = "true", state, stale, ...texts } = query;
+  for (const [name, flag] of Object.entries({ values, stale }))
+    if (flag !== undefined && flag !== "true" && flag !== "false") throw new RangeError(`${name} is true or false`);
   // The engine checks each.
   const states = String(state).split(",") as readonly CallState[];
-  const page = await calls.list({ ...filter, state: states });
+  const page = await calls.list({
+    ...texts,
+    ...(limit === undefined ? {} : { limit: Number(limit) }),
+    ...(stale === undefined ? {} : { stale: stale === "true" }),
+    ...(state === undefined ? {} : { state: states }),
+  });
   return values === "true" ? page : { ...page, calls: page.calls.map(withoutValues) };
 }
 

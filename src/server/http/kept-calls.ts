@@ -15,8 +15,9 @@ const CALL = `${CALLS_URL}/:id`;
 const REPLAY = `${CALL}/replay`;
 const COMPARISON = `${CALL}/comparison`;
 const TYPES = ["application/json", EVENT_STREAM] as const;
-/** Filters of kept calls: the others go with `state`. */
-const NAMES: readonly string[] = Object.keys(LIST_CALLS.query ?? {}).filter((name) => name !== "values");
+/** Filters that only calls have that wait, or have waited. */
+const OF_WAITING: readonly string[] = ["stale", "values"];
+const NAMES: readonly string[] = Object.keys(LIST_CALLS.query ?? {}).filter((name) => !OF_WAITING.includes(name));
 
 /** Adds the routes of kept calls: they list, watch, show, replay and compare them. */
 export function addKeptCalls(app: FastifyInstance, surface: Surface): void {
@@ -25,7 +26,7 @@ export function addKeptCalls(app: FastifyInstance, surface: Surface): void {
   const list = { config: { role: ["calls", "approve"], api: LIST_CALLS } } as const;
   app.get(CALLS_URL, list, (request, reply) => {
     const query = request.query as Readonly<Record<string, unknown>>;
-    if (query["state"] !== undefined)
+    if (query["state"] !== undefined || query["stale"] !== undefined)
       return answerFound(reply, () => durablePage(gate.durableFor(callerOf(request)), query));
     if (!mayReadKept(app, request, reply)) return reply;
     const type = chooseType(request.headers.accept, TYPES);

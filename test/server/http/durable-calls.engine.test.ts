@@ -229,6 +229,25 @@ describe("GET /v1/calls?state=", () => {
     expect((ended.body as unknown as DurablePage).calls.find((call) => call.id === id)).toMatchObject({ result: null });
   });
 
+  test("lists calls whose tool has been replaced since, or the others", async () => {
+    const register = (source: string) =>
+      engine.register({ name: "old", description: "Is replaced.", source, approval: "always" });
+    await register("export default () => 1;");
+    const { id } = await pausedCall("old", {});
+    const ids = async (query: string): Promise<readonly string[]> => {
+      const { body } = await send("boss", `calls?tool=old&${query}`);
+      return (body as unknown as DurablePage).calls.map((call) => call.id);
+    };
+    expect([await ids("stale=true"), await ids("stale=false&state=paused")]).toEqual([[], [id]]);
+    await register("export default () => 2;");
+    expect([await ids("stale=true"), await ids("stale=false&state=paused")]).toEqual([[id], []]);
+    expect(await client("boss").calls.list({ stale: true, tool: "old" })).toMatchObject({
+      calls: [{ id, isStale: true }],
+    });
+    expect(await send("boss", "calls?stale=yes")).toMatchObject({ status: 400 });
+    expect(await send("caller", "calls?stale=true")).toMatchObject({ status: 403 });
+  });
+
   test("refuses wrong filters, and kept calls to who may not read them", async () => {
     for (const query of [
       "state=sleeping",
@@ -247,6 +266,24 @@ describe("GET /v1/calls?state=", () => {
 });
 
 describe("GET /v1/calls/{id} of a call that waits", () => {
+  test("shows what it has done, in which runs, and whether its tool is another one by now", async () => {
+    const { headers } = await send("caller", "execute", {
+      name: "trip",
+      arguments: {},
+      options: { durable: true },
+    });
+    expect(headers.get("location")).toBeNull();
+    const { calls } = await engine.calls.durable.list({ tool: "trip", limit: 1 });
+    const { body } = await send("boss", `calls/${calls[0]?.id}`);
+    expect(body).toMatchObject({
+      isStale: false,
+      effects: [{ step: 1, asked: "tools.call", tool: "book", arguments: '{"seat":"7a"}', state: "done" }],
+      effectsOmitted: 0,
+      runs: [{ number: 1, outcome: "ended" }],
+      program: null,
+    });
+  });
+
   test("shows it to who made it and to who may decide or read it, and to nobody else", async () => {
     const { id } = await pausedCall();
     for (const [key, status] of Object.entries({ caller: 200, boss: 200, reader: 200, other: 404, stranger: 404 }))

@@ -48,7 +48,7 @@ const WAIT = {
   required: ["step", "state", "openedAt", "expiresAt", "settled", "kind"],
 };
 
-export const DURABLE_CALL = exactly({
+const CALL = {
   id: text("Begins with `c_`."),
   callId: text("The id of the call in its result's metadata."),
   tool: text("The tool."),
@@ -60,8 +60,54 @@ export const DURABLE_CALL = exactly({
   createdAt: text("In ISO 8601."),
   updatedAt: text("In ISO 8601."),
   expiresAt: text("When it ends as `cancelled` if it has not ended before."),
+  isStale: {
+    type: "boolean",
+    description:
+      "Whether it has not ended and its tool is not registered any more, or as another version or with another config; or it waits for the approval of such a tool.",
+  },
   waits: listOf(WAIT),
   result: { ...orNull(SCHEMAS.ToolResult), description: "`null` before its end, and in a list." },
+};
+
+export const DURABLE_CALL = exactly(CALL);
+
+const RUN = exactly({
+  number: number("From 1."),
+  holder: text("Identifies the engine that ran it."),
+  begunAt: text("In ISO 8601."),
+  endedAt: orNull(text("In ISO 8601; `null` while it runs.")),
+  outcome: {
+    enum: ["paused", "ended", "lost", null],
+    description: "`lost`: it was cut off, as by the death of its process. `null` while it runs.",
+  },
+});
+
+const DONE = exactly({
+  step: number("Number of the capability call within the call, from 1."),
+  asked: text("Capability and method, as `tools.call`."),
+  tool: orNull(text("The tool that was called; `null` for another effect.")),
+  arguments: orNull(
+    text(
+      "Of the call of a tool: the beginning of its arguments as JSON. What their schema calls a password is `[redacted]`.",
+    ),
+  ),
+  target: orNull(text("What it was about: an address without its query, a path, a key or a name.")),
+  httpMethod: orNull(text("Method of a request of HTTP.")),
+  state: {
+    enum: ["announced", "done", "failed", "in_doubt"],
+    description:
+      "`announced`: it is about to happen, or under way; `in_doubt`: nobody knows whether it happened. The others were answered.",
+  },
+  answeredAt: orNull(text("In ISO 8601; `null` without an answer.")),
+});
+
+/** A call by itself, with what it has done. */
+export const DURABLE_CALL_DETAIL = exactly({
+  ...CALL,
+  runs: { ...listOf(RUN), description: "The last 20 of its runs." },
+  effects: { ...listOf(DONE), description: "The last 200 of its effects, without reads." },
+  effectsOmitted: number("Number of further ones."),
+  program: orNull(text("The program as it runs, in JavaScript, where its tool runs one and it is still kept.")),
 });
 
 const ID = { id: "Id of the call, which begins with `c_`." };

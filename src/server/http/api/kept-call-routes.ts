@@ -1,4 +1,4 @@
-import { DURABLE_CALL } from "./durable-call-routes.ts";
+import { DURABLE_CALL, DURABLE_CALL_DETAIL } from "./durable-call-routes.ts";
 import { DETAIL_PARTS } from "../../../kernel/store/calls/call-record.ts";
 import { json, problemJson, type RouteDescription } from "./route-description.ts";
 import { exactly, listOf, number, orNull, text } from "./schema-parts.ts";
@@ -75,12 +75,13 @@ const UNREADABLE = problemJson("The store cannot be read now: `detail` says why.
 export const LIST_CALLS: RouteDescription = {
   id: "listCalls",
   tag: "calls",
-  summary: "Lists kept calls, or with `state` calls that wait or have waited, newest first.",
+  summary: "Lists kept calls, or with `state` or `stale` calls that wait or have waited, newest first.",
   description:
-    "With `state`: the calls that are kept because they pause, to decide them; a key with the role `approve` may read these, and `tool`, `tenant`, `limit`, `cursor` and `values` go with it. Without it: ended calls, for a key with the role `calls`, only where the server keeps calls. A key with a tenant sees calls of its tenant, a key with `tools` calls of those. A page may have fewer calls than its `limit` although there are more, as one request looks at no more than 20,000. With `Accept: text/event-stream`: a stream with an event for each call that ends from now on and matches; `limit` and `cursor` do not count, and 64 streams may be open.",
+    "With `state` or `stale`: the calls that are kept because they pause, to decide them; a key with the role `approve` may read these, and `tool`, `tenant`, `limit`, `cursor` and `values` go with these. Without both: ended calls, for a key with the role `calls`, only where the server keeps calls. A key with a tenant sees calls of its tenant, a key with `tools` calls of those. A page may have fewer calls than its `limit` although there are more, as one request looks at no more than 20,000. With `Accept: text/event-stream`: a stream with an event for each call that ends from now on and matches; `limit` and `cursor` do not count, and 64 streams may be open.",
   events: { call: exactly(SUMMARY) },
   query: {
     state: "`paused`, `ready`, `running`, `in_doubt` or `ended`, or several: `paused,in_doubt`.",
+    stale: "`true`: calls that have not ended and whose tool is gone or another one now; `false`: the others.",
     tool: "Name of the tool.",
     tenant: "Tenant of the calls; a key with a tenant has that one.",
     parent: "Id of the calling call.",
@@ -90,7 +91,7 @@ export const LIST_CALLS: RouteDescription = {
     text: "Text in the message of the error, whatever its case; at most 256 characters.",
     limit: "Maximum number of calls, 1 to 200; default 50.",
     cursor: "The `cursor` of the page before.",
-    values: "With `state`: `false` leaves out arguments, data and results, which may be long.",
+    values: "With `state` or `stale`: `false` leaves out arguments, data and results, which may be long.",
   },
   answers: {
     200: {
@@ -176,7 +177,7 @@ export const GET_CALL: RouteDescription = {
   params: { id: "The call's id. Where callers used it for several calls: the newest." },
   query: { wait: "Seconds to wait for the end of a call that waits, at most 25. Default 0." },
   answers: {
-    200: json("The call.", { anyOf: [STORED, DURABLE_CALL] }),
+    200: json("The call.", { anyOf: [STORED, DURABLE_CALL_DETAIL] }),
     400: problemJson("`wait` is wrong.", SCHEMAS.PlainError),
     404: problemJson("There is no such call that the caller may see, or the server keeps none.", SCHEMAS.PlainError),
     503: UNREADABLE,
