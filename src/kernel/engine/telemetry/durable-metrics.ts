@@ -8,17 +8,21 @@ const READY_BUCKETS_S = [0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 3_600];
 /** From a second to a week. */
 const WAIT_BUCKETS_S = [1, 10, 60, 600, 3_600, 6 * 3_600, 86_400, 7 * 86_400];
 
-/** Registers metrics of calls that wait. `standing`: their numbers in the store; `null` where these are not known. */
+/**
+ * Registers metrics of calls that wait. `standing`: their numbers in the store; `null` where these are not known. `label`:
+ * of a tool, one of so many.
+ */
 export function registerDurableMetrics(
   registry: Registry,
   events: Events,
   standing: () => Promise<CallStanding | null>,
+  label: (tool: string) => string,
 ): void {
   const registers = [registry];
   const pauses = new Counter({
     name: "glovebox_call_pauses_total",
-    help: "Pauses of calls by what they wait for: approval, signal, time, call.",
-    labelNames: ["wait"],
+    help: "Pauses of calls by tool and by what they wait for: approval, signal, time, call.",
+    labelNames: ["tool", "wait"],
     registers,
   });
   const resumes = new Counter({
@@ -66,8 +70,8 @@ export function registerDurableMetrics(
   for (const outcome of NOTIFY_OUTCOMES) notifications.inc({ outcome }, 0);
   events.on("call:notify", ({ outcome, count }) => notifications.inc({ outcome }, count));
   events.on("call:doubt", () => doubts.inc());
-  events.on("call:pause", ({ waits }) => {
-    for (const wait of new Set(waits)) pauses.inc({ wait });
+  events.on("call:pause", ({ tool, waits }) => {
+    for (const wait of new Set(waits)) pauses.inc({ tool: label(tool), wait });
   });
   events.on("call:resume", ({ outcome, readyForMs }) => {
     resumes.inc({ outcome });

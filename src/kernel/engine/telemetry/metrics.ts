@@ -142,7 +142,12 @@ export class Metrics {
     registerInfo(registry);
     registerHostMetrics(registry, sources.accounts);
     registerConnectorMetrics(registry, events);
-    registerDurableMetrics(registry, events, () => sources.standing());
+    registerDurableMetrics(
+      registry,
+      events,
+      () => sources.standing(),
+      (tool) => this.#taken(tool),
+    );
     registerGauges(registry, sources, (tool) => this.#label(tool));
     if (sources.executor().fleet !== undefined) {
       registerFleetMetrics(registry, events, () => sources.executor().fleet);
@@ -208,6 +213,12 @@ export class Metrics {
     const tallies = { ok: 0, cpuMs: 0, duration: new Tally(SECONDS) };
     this.#tools.set(tool, tallies);
     return tallies;
+  }
+
+  /** The label of a tool, which has it from now on. */
+  #taken(tool: string): string {
+    this.#of(tool);
+    return this.#label(tool);
   }
 
   #label(tool: string): string {

@@ -371,6 +371,7 @@ describe("a tool that waits", () => {
       expect(
         Number(new RegExp(`^glovebox_call_wait_seconds_count\\{wait="${wait}"\\} (\\d+)$`, "m").exec(metrics)?.[1]),
       ).toBeGreaterThan(0);
+    expect(metrics).toMatch(/^glovebox_call_pauses_total\{tool="refund",wait="approval"\} [1-9]\d*$/m);
   });
 
   test("goes on at its time, and its clock with it", async () => {
