@@ -105,5 +105,6 @@ function exitsOf({ exits }: HelpText): readonly Exit[] {
 /** The example and the exit codes of a command, by its name behind `glovebox`. */
 export function helpTextOf(name: string): { readonly example: string; readonly codes: readonly number[] } | undefined {
   const help = HELP[name];
-  return help && { example: help.example, codes: exitsOf(help).map((exit) => EXIT[exit]) };
+  // Two of them share a code.
+  return help && { example: help.example, codes: [...new Set(exitsOf(help).map((exit) => EXIT[exit]))] };
 }

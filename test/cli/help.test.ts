@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { describe, expect, test } from "vitest";
 import { EXIT } from "../../src/cli/exit.ts";
+import { helpTextOf } from "../../src/cli/help-texts.ts";
 import { createProgram } from "../../src/cli/program.ts";
 
 /** Commands whose output is no data: services, a terminal's dialogue, code and scripts. */
@@ -26,6 +27,8 @@ describe.each(leaves(createProgram(), ""))("glovebox %s", (name, command) => {
     expect(flags.filter((flag) => !command.options.some(({ long }) => long === flag))).toEqual([]);
     const numbers = [...codes.matchAll(/^ {2}(\d+)/gm)].map(([, code]) => Number(code));
     expect(numbers).toEqual(expect.arrayContaining([EXIT.OK, EXIT.USAGE]));
+    // The reference names each code once, though two meanings share one.
+    expect(helpTextOf(name)?.codes).toEqual([...new Set(numbers)]);
   });
 
   test("takes --json if it prints data", () => {
