@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parse, parseAllDocuments, stringify } from "yaml";
 import { MACHINE_DEFAULTS, SERVICE_DEFAULTS } from "../../../src/server/config/effective.ts";
@@ -187,6 +188,60 @@ describe("the manifest for Kubernetes", () => {
     expect(metrics.map(({ type, external }) => [type, external.metric.name])).toEqual(
       made.map((name) => ["External", name]),
     );
+  });
+});
+
+describe("the kustomization", () => {
+  const manifest = parseAllDocuments(read("kubernetes-fleet.yaml")).map((document) => document.toJS() as Document);
+  const policies = parseAllDocuments(read("kubernetes-network.yaml")).map(
+    (document) => document.toJS() as NetworkPolicy,
+  );
+
+  interface Rule {
+    readonly ports: readonly { readonly port: string | number }[];
+    readonly to?: readonly { readonly ipBlock?: { readonly except: readonly string[] } }[];
+  }
+
+  interface NetworkPolicy extends Document {
+    readonly spec: {
+      readonly podSelector: { readonly matchLabels: object };
+      readonly policyTypes: readonly string[];
+      readonly ingress: readonly Rule[];
+      readonly egress: readonly Rule[];
+    };
+  }
+
+  test("is made of files that are there, in a namespace that refuses what is not restricted", () => {
+    const { namespace, resources } = parse(read("kustomization.yaml")) as {
+      readonly namespace: string;
+      readonly resources: readonly string[];
+    };
+    const kinds = resources.flatMap((file) =>
+      parseAllDocuments(read(file)).map((one) => (one.toJS() as Document).kind),
+    );
+    expect(new Set(kinds)).toContain("Namespace");
+    expect(parse(read("kubernetes-namespace.yaml"))).toMatchObject({
+      metadata: { name: namespace, labels: { "pod-security.kubernetes.io/enforce": "restricted" } },
+    });
+  });
+
+  test("lets each pod be asked at its own port, and worker machines ask DNS and Redis alone", () => {
+    for (const { spec } of policies) {
+      const { podSelector, policyTypes, ingress } = spec;
+      const pods = manifest.map(({ spec: of }) => of as Partial<Deployment> | undefined);
+      const [pod, ...others] = pods.filter((one) =>
+        isDeepStrictEqual(one?.template?.metadata.labels, podSelector.matchLabels),
+      );
+      expect(others).toEqual([]);
+      expect(policyTypes).toEqual(["Ingress", "Egress"]);
+      expect(ingress.map(({ ports }) => ports.map(({ port }) => port))).toEqual([
+        pod?.template?.spec.containers[0].ports.map(({ name }) => name),
+      ]);
+    }
+    const [server, worker] = policies.map(({ spec }) => spec.egress);
+    expect(worker?.flatMap(({ ports }) => ports.map(({ port }) => port))).toEqual([53, 53, 6379]);
+    const world = server?.flatMap(({ to }) => to ?? []).find(({ ipBlock }) => ipBlock !== undefined);
+    expect(world?.ipBlock?.except).toEqual(expect.arrayContaining(["10.0.0.0/8", "169.254.0.0/16"]));
   });
 });
 
