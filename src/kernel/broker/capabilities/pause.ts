@@ -1,3 +1,4 @@
+import { parseWithDigits } from "../../base/exact-json.ts";
 import type { AskedPause, Capability, OpenCall, PauseCall } from "./capability.ts";
 import { wholeGrants } from "./names.ts";
 
@@ -60,7 +61,8 @@ export function readPause(method: string, args: unknown, nowMs: number): AskedPa
   const expires = expiresMs === undefined ? null : expiresMs;
   switch (method) {
     case "approval":
-      return { kind: "approval", message, data, expiresMs: expires };
+      // It is stored for people: threads do not take the objects that long integers are here.
+      return { kind: "approval", message, data: parseWithDigits(JSON.stringify(data)), expiresMs: expires };
     case "signal":
       return { kind: "signal", name, expiresMs: expires };
     default: {

@@ -6,10 +6,12 @@ import {
   createEngine,
   defineCapability,
   type Engine,
+  type JsonValue,
   type ToolDefinition,
   type ToolResult,
 } from "../../../../src/glovebox/index.ts";
 import type { DurableCall } from "../../../../src/kernel/store/calls/durable/durable-call.ts";
+import { given, ID, typeOf, unchanged } from "../../../long-integers.ts";
 
 /* Calls wait for people, signals and times, and hold nothing meanwhile: code-mode.md 2.3 of the design. */
 
@@ -22,7 +24,11 @@ let left = Promise.withResolvers<string>();
 
 const charge = defineCapability({
   name: "charge",
-  methods: { now: { handler: (args) => void effects.push(args) }, left: { handler: () => left.promise } },
+  methods: {
+    now: { handler: (args) => void effects.push(args) },
+    integers: { handler: ({ ids }: { readonly ids: readonly (number | string)[] }) => ({ ids: ids.map(BigInt) }) },
+    left: { handler: () => left.promise },
+  },
 });
 
 const AMOUNT = { type: "object", properties: { amount: { type: "integer", default: 5 } }, additionalProperties: false };
@@ -109,10 +115,20 @@ async function addTools(to: Engine): Promise<void> {
   );
   const login = { type: "object", properties: { pin: { type: "string", format: "password" } } };
   await add("login", "({ user, pin }) => user + pin.length", { approval: "always", inputSchema: login });
-  await add("digits", "({ id }) => [typeof id, id]", { approval: "always" });
+  await add("digits", "({ ids }) => [ids, ids.map((id) => typeof id)]", { approval: "always" });
   await add("digits-of-child", "async (input, { host }) => host.tools.digits(input)", {
     capabilities: { tools: ["digits"] },
   });
+  await add(
+    "digits-on",
+    `async ({ ids }, { host }) => {
+      const answer = await host.charge.integers({ ids });
+      const { data } = await host.pause.approval({ message: "Go on?", data: answer });
+      const signalled = await host.pause.signal({ name: "a" });
+      return [ids, answer.ids, data, signalled, answer.ids.map((id) => typeof id)];
+    }`,
+    { capabilities: { pause: true, charge: true } },
+  );
   await add("leaves", "async (input, { host }) => Promise.race([host.tools.ask({}), host.charge.left()])", {
     capabilities: { tools: ["ask"], charge: true },
   });
@@ -184,18 +200,29 @@ describe("a call that needs a person's approval", () => {
     await expect(approve(await paused("ask"), { arguments: {} })).rejects.toThrow("arguments are for the approval");
   });
 
-  test("keeps the digits of long integers on every way that they take", async () => {
-    const call = await paused("digits", { id: 1915883588174806058n });
-    expect(call.waits).toMatchObject([{ arguments: { id: "1915883588174806058" } }]);
-    await approve(call, { arguments: { id: 2915883588174806058n } });
-    expect(await ended(call.id)).toMatchObject({ output: ["bigint", "2915883588174806058"] });
-    const parent = await paused("digits-of-child", { id: 1915883588174806058n });
-    await approve(parent);
-    expect(await ended(parent.id)).toMatchObject({ output: ["bigint", "1915883588174806058"] });
-    const signalled = await paused("wait", { name: "a" });
-    for (const id of [1915883588174806058n, 1]) await engine.calls.durable.signal(signalled.id, "a", id as number);
-    expect(await ended(signalled.id)).toMatchObject({ output: ["1915883588174806058", 1] });
-  });
+  test(
+    "keeps the digits of integers of any length on every way that they take",
+    unchanged(
+      async (ids) => {
+        const same = ids.map(given);
+        const output = [same, ids.map(typeOf)];
+        const edited = await paused("digits", { ids: [ID] });
+        expect(edited.waits).toMatchObject([{ arguments: { ids: [`${ID}`] } }]);
+        await approve(edited, { arguments: { ids } });
+        expect(await ended(edited.id)).toMatchObject({ output });
+        const parent = await paused("digits-of-child", { ids });
+        expect(parent.waits).toMatchObject([{ arguments: { ids: same } }]);
+        await approve(parent);
+        expect(await ended(parent.id)).toMatchObject({ output });
+        const stays = await paused("digits-on", { ids });
+        expect(stays.waits).toMatchObject([{ arguments: { ids: same } }]);
+        await approve(stays, { data: ids });
+        await engine.calls.durable.signal(stays.id, "a", { ids } as unknown as JsonValue);
+        expect(await ended(stays.id)).toMatchObject({ output: [same, same, same, { ids: same }, ids.map(typeOf)] });
+      },
+      { numRuns: 5, minLength: 1, maxLength: 20 },
+    ),
+  );
 
   test("goes with the call that waited for it and has gone another way", async () => {
     left = Promise.withResolvers();
