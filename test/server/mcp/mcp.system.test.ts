@@ -11,6 +11,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFin
 import { mcp } from "../../../src/standard/contracts.ts";
 import type { CallEvent, Engine } from "../../../src/glovebox/index.ts";
 import { createMcpServer } from "../../../src/server/mcp/server.ts";
+import { rawDigits } from "../../../src/kernel/base/exact-json.ts";
+import { jsonOf, unchanged } from "../../long-integers.ts";
 import { openEngine } from "../../standard/contracts/engine.ts";
 import { MAIN, ROOT } from "../served.ts";
 
@@ -137,6 +139,10 @@ describe("glovebox mcp", () => {
       `export const spec = { name: "shout", description: "Says it loudly." };
        export default ({ text }: { text: string }) => { console.log("not for stdout"); return { text: text.toUpperCase() }; };`,
     );
+    writeFileSync(
+      join(folder, "echo.js"),
+      `export const spec = { name: "echo", description: "Gives its input back." };\nexport default (input) => input;`,
+    );
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -150,7 +156,7 @@ describe("glovebox mcp", () => {
       client.onerror = (error) => problems.push(error);
       try {
         await client.connect(transport);
-        expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["read_output", "shout"]);
+        expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["echo", "read_output", "shout"]);
         const answers = await Promise.all(
           ["a", "b", "c"].map((text) => client.callTool({ name: "shout", arguments: { text } })),
         );
@@ -266,7 +272,8 @@ describe("glovebox mcp", () => {
     let child: ChildProcessByStdio<Writable, Readable, null>;
     let lines: AsyncIterator<string>;
     const send = (message: object): unknown => child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
-    const receive = async (): Promise<unknown> => JSON.parse(String((await lines.next()).value));
+    const receiveText = async (): Promise<string> => String((await lines.next()).value);
+    const receive = async (): Promise<unknown> => JSON.parse(await receiveText());
 
     beforeEach(async () => {
       child = spawn(process.execPath, argsOf(folder), { cwd: ROOT, stdio: ["pipe", "pipe", "ignore"] });
@@ -283,6 +290,17 @@ describe("glovebox mcp", () => {
       send({ id: 2, method: "tools/call", params: { name: "shout", arguments: { text: "a" } } });
       expect(await receive()).toMatchObject({ id: 2, result: { structuredContent: { text: "A" } } });
     });
+
+    test(
+      "gets and gives integers of any length with their digits",
+      unchanged(async (ids) => {
+        const args = { ids: ids.map((id) => rawDigits(`${id}`)) };
+        send({ id: 2, method: "tools/call", params: { name: "echo", arguments: args } });
+        const answered = await receiveText();
+        expect(answered).toContain(`"structuredContent":${jsonOf(ids)}`);
+        expect(answered).toContain(JSON.stringify(jsonOf(ids)).slice(1, -1));
+      }),
+    );
 
     test("ends with its client", async () => {
       const ended = once(child, "exit");
