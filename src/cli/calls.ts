@@ -8,7 +8,7 @@ import { durableCommands, lineOfDurable, printDurable, type ShownCall } from "./
 import { callFileCommands } from "./call-files.ts";
 import { EXIT } from "./exit.ts";
 import { print, printJson, say, visible } from "./output.ts";
-import { ask, eventsOf, remoteServer } from "./remote-server.ts";
+import { ask, eventsOf, readJson, remoteServer } from "./remote-server.ts";
 import { wholeNumber } from "./setting-flags.ts";
 
 interface ServerOptions {
@@ -93,7 +93,7 @@ function send({ url, keyEnv }: ServerOptions, request: Request): Promise<Respons
 }
 
 async function read(options: ServerOptions, path: string, missing: string): Promise<unknown> {
-  return (await send(options, { path, missing })).json();
+  return readJson(await send(options, { path, missing }));
 }
 
 function queryOf(options: ListOptions): string {
@@ -157,7 +157,7 @@ export async function replayKeptCall(id: string, options: ServerOptions): Promis
   const path = `v1/calls/${encodeURIComponent(id)}/replay`;
   const signal = AbortSignal.timeout(REPLAY_MS);
   const response = await send(options, { path, missing: "call of this id", post: true, signal });
-  const { verdict, differences } = (await response.json()) as Pick<CallReplay, "verdict" | "differences">;
+  const { verdict, differences } = (await readJson(response)) as Pick<CallReplay, "verdict" | "differences">;
   report(options, { verdict, differences }, verdict === "same", "glovebox: same result as kept");
 }
 

@@ -7,7 +7,7 @@ import type { Decision, DurableCall } from "../kernel/store/calls/durable/durabl
 import type { DurablePage } from "../kernel/store/calls/durable/durable-step.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { openEngine, orUsage, readConfig } from "./open-engine.ts";
-import { ask, remoteServer } from "./remote-server.ts";
+import { ask, readJson, remoteServer } from "./remote-server.ts";
 
 /** Where calls are that wait: at a server, or in a file, with the tools that go on. */
 export interface PlaceOptions {
@@ -61,7 +61,7 @@ function atServer({ url = SERVER, keyEnv }: PlaceOptions): DurablePlace {
       signal: AbortSignal.timeout(ASK_MS + waitS * 1_000),
       ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }),
     });
-    return response.json();
+    return readJson(response);
   };
   const at = (id: string, rest = ""): string => `/${encodeURIComponent(id)}${rest}`;
   return {

@@ -142,6 +142,11 @@ export function tooLong(noun: string): CliError {
   return new CliError(EXIT.FAILED, `the server's answer is too long for a ${noun}`);
 }
 
+/** The JSON of a response: what is written of it has the digits of its long integers. Rejects with a `SyntaxError`. */
+export async function readJson(response: Response): Promise<unknown> {
+  return parseForWriting(await response.text());
+}
+
 export function parseJson(text: string): unknown {
   try {
     return parseForWriting(text);

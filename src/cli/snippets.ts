@@ -1,8 +1,9 @@
 import { Command } from "commander";
+import { parseForWriting } from "../kernel/base/exact-json.ts";
 import type { Snippet, SnippetDefinition } from "../kernel/engine/snippets/snippet.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { print, printJson, say, visible } from "./output.ts";
-import { ask, readText, type RemoteRequest, remoteServer } from "./remote-server.ts";
+import { ask, readJson, readText, type RemoteRequest, remoteServer } from "./remote-server.ts";
 
 interface Options {
   readonly url: string;
@@ -55,7 +56,7 @@ function atServer(command: Command): Command {
 }
 
 async function listSnippets(options: Options): Promise<void> {
-  const snippets = (await (await send(options, "")).json()) as readonly Snippet[];
+  const snippets = (await readJson(await send(options, ""))) as readonly Snippet[];
   if (options.json === true) return printJson(snippets);
   if (snippets.length === 0) say("there are no snippets");
   for (const snippet of snippets) print(lineOf(snippet));
@@ -68,7 +69,7 @@ function lineOf({ name, version, tools, unusable, description }: Snippet): strin
 }
 
 async function showSnippet(name: string, options: Options): Promise<void> {
-  const snippet = (await (await send(options, name)).json()) as Snippet;
+  const snippet = (await readJson(await send(options, name))) as Snippet;
   if (options.json === true) return printJson(snippet);
   print(lineOf(snippet));
   for (const line of snippet.code.split("\n")) print(visible(line));
@@ -85,14 +86,14 @@ async function saveSnippet(name: string, file: string | undefined, options: Save
     ...(input === undefined ? {} : { inputSchema: await readSchema(input) }),
     ...(output === undefined ? {} : { outputSchema: await readSchema(output) }),
   };
-  const saved = (await (await send(options, name, { method: "PUT", body: JSON.stringify(body) })).json()) as Snippet;
+  const saved = (await readJson(await send(options, name, { method: "PUT", body: JSON.stringify(body) }))) as Snippet;
   if (options.json === true) return printJson(saved);
   print(lineOf(saved));
 }
 
 async function readSchema(file: string): Promise<SnippetDefinition["inputSchema"] & object> {
   try {
-    return JSON.parse(await readText(file)) as SnippetDefinition["inputSchema"] & object;
+    return parseForWriting(await readText(file)) as SnippetDefinition["inputSchema"] & object;
   } catch (error) {
     if (error instanceof CliError) throw error;
     throw new CliError(EXIT.INVALID, `${file} is no JSON`);

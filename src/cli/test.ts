@@ -1,4 +1,5 @@
 import { Command } from "commander";
+import { parseForWriting } from "../kernel/base/exact-json.ts";
 import { EXIT } from "./exit.ts";
 import { openEngine, readConfig, type Sources, withFolder } from "./open-engine.ts";
 import { print, printJson } from "./output.ts";
@@ -49,5 +50,5 @@ async function test(_dir: string | undefined, { recordings, update, json, ...sou
 }
 
 function asJson({ expected, received, ...rest }: TestCase): object {
-  return { ...rest, expected: JSON.parse(expected) as unknown, received: JSON.parse(received) as unknown };
+  return { ...rest, expected: parseForWriting(expected), received: parseForWriting(received) };
 }

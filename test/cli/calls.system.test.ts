@@ -10,6 +10,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { createEngine, type Engine } from "../../src/glovebox/index.ts";
 import { createKey } from "../../src/server/access/secret.ts";
 import { createServer, type Server } from "../../src/server/http/server.ts";
+import { DEAR, given, jsonOf, unchanged } from "../long-integers.ts";
 import { MAIN } from "../server/served.ts";
 import { type Ended, glovebox, ROOT } from "./command.ts";
 
@@ -155,6 +156,45 @@ test("calls export prints what a file has, and import adds it to another one, wh
   expect(await second.calls.replay("sum")).toMatchObject({ verdict: "same" });
   await writeFile(lines ?? "", stdout.replace('"bytes":', '"bites":'));
   expect(await run("import", lines ?? "", "--file", to ?? "")).toMatchObject({ code: 3 });
+});
+
+test("calls keep the digits of all integers: as they are listed, shown, exported, imported and run again", async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), "glovebox-export-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const source = `export default async ({ ids }, { host }) => {
+    await host.kv.set("ids", { ids });
+    return host.kv.get("ids");
+  }`;
+  const open = (file: string) =>
+    createEngine({
+      workers: 1,
+      executor: "threads",
+      tools: [{ name: "keep", description: "Keeps.", source, capabilities: { kv: true } }],
+      policy: { rules: [{ allow: { kv: true } }] },
+      kv: { path: ":memory:" },
+      calls: { path: file, keep: "everything" },
+    });
+  const run = (...args: string[]) => glovebox(ROOT, ["calls", ...args]);
+  let runs = 0;
+  await unchanged(async (ids) => {
+    const at = (name: string): string => path.join(folder, `${runs}-${name}`);
+    runs++;
+    const first = await open(at("from"));
+    await first.execute({ id: "digits", name: "keep", arguments: { ids } });
+    const detail = { arguments: { ids: ids.map(given) }, output: { ids: ids.map(given) } };
+    expect(await first.calls.get("digits")).toMatchObject({ detail });
+    await first.close();
+    const { stdout } = await run("export", "--file", at("from"));
+    expect(stdout).toContain(`"arguments":${jsonOf(ids)},"output":${jsonOf(ids)}`);
+    await writeFile(at("lines"), stdout);
+    expect((await run("import", at("lines"), "--file", at("to"))).stderr).toContain("1 calls were added");
+    const second = await open(at("to"));
+    await using own = await createServer(second, { port: 0, drainMs: 100 });
+    expect(await second.calls.replay("digits")).toMatchObject({ verdict: "same", result: { output: detail.output } });
+    expect((await second.calls.get("digits"))?.detail).toMatchObject(detail);
+    const shown = await run("show", "digits", "--json", "--url", own.url);
+    expect(JSON.parse(shown.stdout)).toMatchObject({ detail });
+  }, DEAR)();
 });
 
 test("calls export leaves a damaged file as it is, and says so", async () => {

@@ -117,6 +117,20 @@ test("calls approve takes the digest that was seen, or what there is now, and as
   expect(refused.stderr).toContain("delivered");
 });
 
+test("integers that no number holds are printed with their digits, with a server and without one", async () => {
+  const order = "1915883588174806058";
+  const id = await paused("refund", { order: BigInt(order) });
+  const shown = await calls(["show", id]);
+  expect(shown.stdout).toContain(order);
+  await calls(["approve", id, "--yes"]);
+  expect((await calls(["result", id, "--wait", "20"])).stdout).toBe(`{"refunded":${order}}\n`);
+  expect((await calls(["result", id, "--json"])).stdout).toContain(`"output":{"refunded":${order}}`);
+  const ran = await glovebox(["run", "refund", "--tools", "tools", "--input", `{"order":${order}}`]);
+  const [, kept = "", rest = ""] = /glovebox calls approve (c_[\w-]+) (.+)$/m.exec(ran.stderr) ?? [];
+  const approved = await glovebox(["calls", "approve", kept, "--yes", ...rest.trim().split(" ")]);
+  expect(approved).toMatchObject({ code: 0, stdout: `{"refunded":${order}}\n` });
+});
+
 test("calls signal, cancel and result: 4 is the exit code of a call that waits still", async () => {
   const [one, two] = await Promise.all([paused("wait"), paused("wait")]);
   const waiting = await calls(["result", one], "caller");
