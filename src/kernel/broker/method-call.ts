@@ -1,7 +1,7 @@
 import type { ErrorCode } from "../base/errors.ts";
 import { HostWorkFull, type HostWorkQueue, type WorkPayer } from "../base/host-work-queue.ts";
 import { childAnswer, type ChildReply } from "../base/protocol/capability-call.ts";
-import { parseForWriting, parseWithDigits } from "../base/exact-json.ts";
+import { parseForWriting, parseWithBigInts, parseWithDigits } from "../base/exact-json.ts";
 import { writeJson } from "../base/json-writer.ts";
 import { describeExcess } from "../base/json.ts";
 import { compileSchema, type Validator } from "../base/schema/schema.ts";
@@ -212,7 +212,7 @@ function failure(message: string): MethodOutcome {
 function outcomeOf(label: string, { output }: CheckedMethod, value: unknown): MethodOutcome {
   const json = value === undefined ? "null" : writeJson(value);
   if (typeof json !== "string") return failure(`${label} returned no JSON value`);
-  if (output !== null && output.check(JSON.parse(json) as unknown).length > 0) {
+  if (output !== null && output.check(parseWithBigInts(json)).length > 0) {
     return failure(`${label} returned a value that does not match its schema`);
   }
   return { kind: "value", json };

@@ -266,7 +266,7 @@ function digestOf(
   capabilities: CapabilityRequest,
 ): string {
   const parts = [runtime, contract, inputSchema ?? null, outputSchema ?? null, capabilities, limits ?? {}, isolation];
-  return hash("sha256", JSON.stringify([hash("sha256", text), ...parts]));
+  return hash("sha256", writeAny([hash("sha256", text), ...parts]));
 }
 
 /**

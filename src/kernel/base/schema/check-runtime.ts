@@ -6,7 +6,7 @@ import { parseWithBigInts, rawDigits } from "../exact-json.ts";
 import { isObject } from "../json.ts";
 import type { OutputAt } from "../protocol/script.ts";
 import { type ContentBlock, describeMalformedBlock, outputOfBlocks } from "./content-blocks.ts";
-import { functionOf, isLongInteger, isMultiple, isOneOf, readDigits } from "./long-integers.ts";
+import { functionOf, isDigits, isMultiple, isOneOf, numberOf, readDigits } from "./long-integers.ts";
 import { boundViolation, describeViolations, toViolations, type Violation } from "./violation.ts";
 
 /**
@@ -190,7 +190,7 @@ const RUNTIMES = new Map<string, unknown>([
   ["ajv/dist/runtime/equal", { default: functionOf(equal) }],
   ["ajv/dist/runtime/ucs2length", { default: functionOf(ucs2length) }],
   ["ajv-formats/dist/formats", { fullFormats }],
-  [RUNTIME, { patternOf, duplicateIn, isLongInteger, isMultiple, isOneOf }],
+  [RUNTIME, { patternOf, duplicateIn, isDigits, isMultiple, isOneOf, numberOf }],
 ]);
 
 function requireRuntime(name: string): unknown {

@@ -1,9 +1,9 @@
-import type { Code, CodeKeywordDefinition, Name } from "ajv";
+import type { Code, CodeKeywordDefinition, KeywordCxt, Name } from "ajv";
 import type { JSONType } from "ajv/dist/compile/rules.js";
 import type { JsonSchema } from "../json.ts";
 import { _, dataTypes, str } from "./ajv.ts";
 import { RUNTIME } from "./check-runtime.ts";
-import { isLongInteger, isMultiple, isOneOf, NUMBER_TYPE, OWN } from "./long-integers.ts";
+import { isDigits, isMultiple, isOneOf, NUMBER_TYPE, numberOf, OWN } from "./long-integers.ts";
 import { schemaNodes } from "./schema-nodes.ts";
 
 /**
@@ -98,9 +98,17 @@ export function numberKeywords(takesDigits: boolean): readonly CodeKeywordDefini
   return [
     typeKeyword(takesDigits),
     ENUM,
-    MULTIPLE_OF,
-    ...BOUNDS.flatMap((keyword) => [bound(keyword), longBound(keyword)]),
+    multipleOf(takesDigits),
+    ...BOUNDS.flatMap((keyword) => [bound(keyword, takesDigits), longBound(keyword, takesDigits)]),
   ];
+}
+
+/** The value to compare: the number that a text of digits is, where those are taken and the schema wants no text. */
+function comparedBy({ gen, data, parentSchema }: KeywordCxt, takesDigits: boolean): Name {
+  const types: unknown = (parentSchema as Entries)[NUMBER_TYPE];
+  if (!takesDigits || !Array.isArray(types) || types.includes("string")) return data;
+  const read = gen.scopeValue("func", { ref: numberOf, code: _`require(${RUNTIME}).numberOf` });
+  return gen.const("compared", _`${read}(${data})`);
 }
 
 /** ajv's own keywords that these replace. */
@@ -119,13 +127,13 @@ function typeKeyword(takesDigits: boolean): CodeKeywordDefinition {
       const { checkDataTypes, DataType } = dataTypes();
       const isOther = _`(${checkDataTypes(schema as JSONType[], data, true, DataType.Wrong)}) && typeof ${data} != "bigint"`;
       if (!takesDigits) return context.fail(isOther);
-      const test = gen.scopeValue("func", { ref: isLongInteger, code: _`require(${RUNTIME}).isLongInteger` });
-      context.fail(_`${isOther} && !(typeof ${data} == "string" && ${test}(${data}))`);
+      const test = gen.scopeValue("func", { ref: isDigits, code: _`require(${RUNTIME}).isDigits` });
+      context.fail(_`${isOther} && !${test}(${data})`);
     },
   };
 }
 
-function bound(keyword: (typeof BOUNDS)[number]): CodeKeywordDefinition {
+function bound(keyword: (typeof BOUNDS)[number], takesDigits: boolean): CodeKeywordDefinition {
   const comparison = COMPARISONS[keyword]();
   return {
     keyword,
@@ -135,13 +143,14 @@ function bound(keyword: (typeof BOUNDS)[number]): CodeKeywordDefinition {
       params: ({ schemaCode }) => _`{comparison: ${String(comparison)}, limit: ${schemaCode}}`,
     },
     code(context) {
-      const { data, schemaCode } = context;
+      const { schemaCode } = context;
+      const data = comparedBy(context, takesDigits);
       context.fail(_`(${isNumeric(data)}) && !(${data} ${comparison} ${schemaCode})`);
     },
   };
 }
 
-function longBound(keyword: (typeof BOUNDS)[number]): CodeKeywordDefinition {
+function longBound(keyword: (typeof BOUNDS)[number], takesDigits: boolean): CodeKeywordDefinition {
   const comparison = COMPARISONS[keyword]();
   return {
     keyword: OWN + keyword,
@@ -151,26 +160,30 @@ function longBound(keyword: (typeof BOUNDS)[number]): CodeKeywordDefinition {
       params: ({ schema }) => _`{comparison: ${String(comparison)}, limit: ${schema}}`,
     },
     code(context) {
-      const { gen, data, schema } = context;
+      const { gen, schema } = context;
+      const data = comparedBy(context, takesDigits);
       const limit = gen.const("limit", _`BigInt(${schema})`);
       context.fail(_`(${isNumeric(data)}) && !(${data} ${comparison} ${limit})`);
     },
   };
 }
 
-const MULTIPLE_OF: CodeKeywordDefinition = {
-  keyword: "multipleOf",
-  schemaType: "number",
-  error: {
-    message: ({ schemaCode }) => str`must be multiple of ${schemaCode}`,
-    params: ({ schemaCode }) => _`{multipleOf: ${schemaCode}}`,
-  },
-  code(context) {
-    const { gen, data, schemaCode } = context;
-    const test = gen.scopeValue("func", { ref: isMultiple, code: _`require(${RUNTIME}).isMultiple` });
-    context.fail(_`(${isNumeric(data)}) && !${test}(${data}, ${schemaCode})`);
-  },
-};
+function multipleOf(takesDigits: boolean): CodeKeywordDefinition {
+  return {
+    keyword: "multipleOf",
+    schemaType: "number",
+    error: {
+      message: ({ schemaCode }) => str`must be multiple of ${schemaCode}`,
+      params: ({ schemaCode }) => _`{multipleOf: ${schemaCode}}`,
+    },
+    code(context) {
+      const { gen, schemaCode } = context;
+      const data = comparedBy(context, takesDigits);
+      const test = gen.scopeValue("func", { ref: isMultiple, code: _`require(${RUNTIME}).isMultiple` });
+      context.fail(_`(${isNumeric(data)}) && !${test}(${data}, ${schemaCode})`);
+    },
+  };
+}
 
 const ENUM: CodeKeywordDefinition = {
   keyword: NUMBER_ENUM,

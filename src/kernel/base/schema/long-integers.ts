@@ -5,8 +5,6 @@ import { nameOfSegment } from "../json.ts";
 
 /** Integers that no number holds, in checks of values by schemas. Runs inside isolates. */
 
-export { isLongInteger };
-
 /** Begins the names of keywords that stand for JSON Schema's own. */
 export const OWN = "glovebox:";
 /** In the place of `type` where that allows numbers. */
@@ -21,6 +19,16 @@ export function isMultiple(value: number | bigint, of: number): boolean {
   const places = fraction.length - Number(exponent);
   const scaled = BigInt(whole + fraction) * 10n ** BigInt(Math.max(0, -places));
   return scaled !== 0n && (value * 10n ** BigInt(Math.max(0, places))) % scaled === 0n;
+}
+
+/** Whether a value is a text of the digits of an integer that no number holds. To read longer ones could take seconds. */
+export function isDigits(value: unknown): value is string {
+  return typeof value === "string" && value.length <= DIGITS_MAX && isLongInteger(value);
+}
+
+/** The integer that a text of digits is; any other value as it is. */
+export function numberOf(value: unknown): unknown {
+  return isDigits(value) ? BigInt(value) : value;
 }
 
 /** A value of an `enum`: the digits of a long integer, or any other value. */
@@ -67,7 +75,7 @@ export function readDigits(whole: { value: unknown }, errors: readonly ErrorObje
 
 function readMember(holder: unknown, name: string): boolean {
   const text = memberOf(holder, name);
-  if (typeof text !== "string" || !isLongInteger(text) || text.length > DIGITS_MAX) return false;
+  if (!isDigits(text)) return false;
   const member = { value: BigInt(text), writable: true, enumerable: true, configurable: true };
   Object.defineProperty(holder as object, name, member);
   return true;

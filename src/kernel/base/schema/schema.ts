@@ -6,6 +6,7 @@ import { ajv as library } from "./ajv.ts";
 import { patternOf, violationsIn } from "./check-runtime.ts";
 import { spellNumbers } from "./exact-numbers.ts";
 import { spellProtoProperties } from "./proto-property.ts";
+import { schemaNodes } from "./schema-nodes.ts";
 import { dialectOf, type Dialect, newCompiler, type TextTest } from "./schema-dialect.ts";
 import { findPointer, readSchema, schemaError, writeSchema, type SchemaPlace } from "./schema-text.ts";
 import type { Violation } from "./violation.ts";
@@ -79,14 +80,24 @@ export function readValid(text: string, where: SchemaPlace): { readonly plain: J
     throw schemaError(where, "/$schema", problem);
   }
   const plain = withoutDialect(copy);
+  const exact = mayHaveLongInteger(text) ? withoutDialect(parseWithBigInts(text) as JsonSchema) : plain;
+  if (exact !== plain) takeEnums(plain, exact);
   checkAgainstMetaSchema(plain, dialect, where);
   if (typeof plain === "object" && plain["$async"] === true) {
     throw schemaError(where, "/$async", "is not JSON Schema; leave it out");
   }
-  const exact = mayHaveLongInteger(text) ? withoutDialect(parseWithBigInts(text) as JsonSchema) : plain;
   spellProtoProperties(exact, text);
   spellNumbers(exact);
   return { plain: exact, dialect };
+}
+
+/** Gives a schema the lists of values of its exact copy: other numbers may differ in digits that no number holds. */
+function takeEnums(plain: JsonSchema, exact: JsonSchema): void {
+  const others = schemaNodes(exact);
+  for (const { node } of schemaNodes(plain)) {
+    const other = others.next().value?.node;
+    if (Array.isArray(node["enum"])) node["enum"] = other?.["enum"];
+  }
 }
 
 class CompiledSchema implements Validator {

@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
+import { parseForWriting } from "../../base/exact-json.ts";
 import type { JsonSchema } from "../../base/json.ts";
+import { writeJson } from "../../base/json-writer.ts";
 import { count } from "../../base/limits.ts";
 import { describeSchema, isStandardSchema } from "../../base/schema/describe-schema.ts";
 import type { Schema, StandardSchema } from "../../base/schema/standard-schema.ts";
@@ -338,12 +340,12 @@ class HandlerProgress {
 
   #emit(value: unknown): void {
     if (this.#isOver) return;
-    const json = JSON.stringify(value);
+    const json = writeJson(value);
     if (typeof json !== "string") throw new TypeError("progress must be a JSON value");
     if (json.length > LENGTH_MAX)
       throw new RangeError(`a value of progress has at most ${LENGTH_MAX} characters of JSON`);
     // Copied, because the handler may change its object afterwards.
-    this.#values.push({ value: JSON.parse(json) as unknown, length: json.length });
+    this.#values.push({ value: parseForWriting(json), length: json.length });
     this.#length += json.length;
     while (this.#values.length > VALUES_MAX || this.#length > LENGTH_MAX) {
       this.#length -= this.#values.shift()?.length ?? 0;

@@ -1,5 +1,5 @@
 import { GloveboxError } from "../../base/errors.ts";
-import { digitsOf } from "../../base/exact-json.ts";
+import { digitsOf, parseWritten } from "../../base/exact-json.ts";
 import { isObject, type JsonSchema, memberOf } from "../../base/json.ts";
 import { REDACTED } from "../../store/calls/call-redaction.ts";
 import type { StoredSnippet } from "../../store/calls/durable/durable-step.ts";
@@ -120,7 +120,7 @@ export function storedOf(snippet: KeptSnippet): StoredSnippet {
 /** `null` for one of a later version, or a damaged one. */
 export function readStored({ tenant, name, text }: StoredSnippet): KeptSnippet | null {
   try {
-    const kept: unknown = JSON.parse(text);
+    const kept = parseWritten(text);
     if (memberOf(kept, "format") !== FORMAT || memberOf(kept, "tenant") !== tenant) return null;
     if (memberOf(kept, "name") !== name) return null;
     const snippet = kept as KeptSnippet;

@@ -2,6 +2,7 @@ import { hash, randomBytes } from "node:crypto";
 import PQueue from "p-queue";
 import { GloveboxError } from "../../base/errors.ts";
 import { memberOf } from "../../base/json.ts";
+import { copyJson } from "../../base/json-writer.ts";
 import { PROGRAM_TOOLS } from "../../broker/capabilities/program-tools.ts";
 import { isAmong } from "../../base/name-patterns.ts";
 import type { StoredCall } from "../../store/calls/call-record.ts";
@@ -87,9 +88,11 @@ export class StoredSnippets implements Snippets {
 
   save(definition: SnippetDefinition, author: SnippetAuthor = {}): Promise<Snippet> {
     return this.#turns.add(async () => {
-      const kept = await this.#made(definition, author);
-      const { name, tenant, version, author: key } = kept;
-      const tool = await this.#toolOf(kept);
+      const made = await this.#made(definition, author);
+      const { name, tenant, version, author: key } = made;
+      const tool = await this.#toolOf(made);
+      // As it is stored: what was a `bigint` in its schemas is written as digits.
+      const kept = copyJson(made);
       try {
         const revision = newRevision();
         requireDone(await this.#parts.take({ kind: "save", snippet: storedOf(kept), revision }));

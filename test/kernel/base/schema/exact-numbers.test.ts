@@ -76,6 +76,9 @@ describe("a long integer", () => {
     expect(keywordsOf({ enum: [ID, "a", null, 1] }, ID)).toEqual([]);
     expect(keywordsOf({ enum: [ID, "a", null, 1] }, ID + 1n)).toEqual(["enum"]);
     expect(keywordsOf({ enum: [ID, "a", null, 1] }, "a")).toEqual([]);
+    const near = { enum: [ID, ID + 1n, ID + 2n] };
+    expect([ID + 1n, ID + 3n].map((id) => keywordsOf(near, id))).toEqual([[], ["enum"]]);
+    expect(() => keywordsOf({ enum: [ID, ID] }, ID)).toThrow("must have no duplicates");
     expect(keywordsOf({ const: ID }, ID)).toEqual([]);
     expect(keywordsOf({ const: ID }, 1)).toEqual(["enum"]);
     // A number of a program's schema has lost digits: all that it may stand for are equal to it.
@@ -101,6 +104,23 @@ describe("a long integer", () => {
     expect(validator.check(value)).toEqual([]);
     expect(value).toEqual({ id: `${ID}` });
     expect(validator.check({ id: "12" })).toHaveLength(1);
+  });
+
+  test("is compared with bounds also as such a text, where no other text may be", () => {
+    const check = (schema: object, id: bigint) =>
+      compileSchema({ properties: { id: schema } }, "inputSchema").check({ id: `${id}` });
+    for (const bound of [
+      { maximum: 100 },
+      { exclusiveMaximum: ID },
+      { maximum: ID - 1n },
+      { minimum: ID + 1n },
+      { multipleOf: 5 },
+    ])
+      expect(check({ type: "integer", ...bound }, ID)).toHaveLength(1);
+    for (const bound of [{ minimum: 100 }, { maximum: ID }, { minimum: ID }, { multipleOf: 2 }])
+      expect(check({ type: ["integer", "null"], ...bound }, ID)).toEqual([]);
+    expect(check({ type: ["integer", "string"], maximum: 100 }, ID)).toEqual([]);
+    expect(check({ type: "integer", maximum: 100 }, 10n ** 5_000n)).toHaveLength(1);
   });
 
   test("is written as a number in an output whose schema says so", () => {

@@ -4,10 +4,13 @@ import {
   defineCapability,
   type Engine,
   type EngineOptions,
+  type JsonSchema,
   type ToolResult,
 } from "../../../../src/glovebox/index.ts";
 
-const GIVEN = { crawler: true, herald: true, meter: true };
+const GIVEN = { bank: true, crawler: true, herald: true, meter: true };
+const LARGEST = 2n ** 63n - 1n;
+const UP_TO_LARGEST: JsonSchema = { type: "integer", maximum: LARGEST };
 
 let engine: Engine;
 let names = 0;
@@ -40,6 +43,19 @@ beforeAll(async () => {
       },
     },
   });
+  const bank = defineCapability({
+    name: "bank",
+    methods: {
+      pay: {
+        input: { type: "object", properties: { sum: { type: "integer", maximum: 100 } }, required: ["sum"] },
+        output: UP_TO_LARGEST,
+        handler: ({ sum }: { readonly sum: number }, { progress }) => {
+          progress({ id: LARGEST });
+          return sum === 1 ? LARGEST : LARGEST + 1n;
+        },
+      },
+    },
+  });
   const meter = defineCapability({
     name: "meter",
     rateLimit: { calls: 3, perMs: 3_600_000 },
@@ -48,7 +64,7 @@ beforeAll(async () => {
   engine = await createEngine({
     workers: 1,
     executor: "threads",
-    capabilities: [crawler, herald, meter],
+    capabilities: [bank, crawler, herald, meter],
     policy: { rules: [{ allow: GIVEN }] },
   });
 });
@@ -68,6 +84,24 @@ const FOLLOW = `export default async (input, { host }) => {
   const result = await host.crawler.crawl(input, { onProgress: ({ page }) => seen.push(page) });
   return { seen, result };
 };`;
+
+describe("integers that no number holds", () => {
+  const PAY = `export default async ({ sum }, { host }) => {
+    const heard = [];
+    const result = await host.bank.pay({ sum }, { onProgress: ({ id }) => heard.push(id) });
+    return { heard, result };
+  };`;
+
+  test("are what a handler reports and returns, and its result is compared exactly with its schema", async () => {
+    expect((await run(PAY, { sum: 1 })).output).toEqual({ heard: [`${LARGEST}`], result: `${LARGEST}` });
+    expect((await run(PAY, { sum: 2 })).error?.message).toContain("bank.pay returned a value that does not match");
+  });
+
+  test.each([101, 10n ** 30n, `${10n ** 30n}`, 101n])("are refused as arguments beyond a bound: %s", async (sum) => {
+    const { error } = await run(PAY, { sum });
+    expect(error?.message).toContain("the arguments of bank.pay do not match its schema: /sum must be");
+  });
+});
 
 describe("progress of a handler", () => {
   test("reaches the tool in order, before the result", async () => {

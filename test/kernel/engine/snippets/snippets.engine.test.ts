@@ -10,6 +10,7 @@ import {
   type EngineOptions,
   GloveboxError,
 } from "../../../../src/glovebox/index.ts";
+import { ID } from "../../../long-integers.ts";
 
 /* A program that is saved becomes a tool of one tenant, which does no more than its author and its caller may. */
 
@@ -141,6 +142,11 @@ describe("a snippet", () => {
     await engine.snippets.save({ ...BOTH, code, inputSchema });
     const wrong = await engine.execute({ name: "snippets.report", arguments: { n: "x" } });
     expect(wrong.error?.code).toBe("invalid_arguments");
+    const exact = { type: "object", properties: { n: { const: ID } } };
+    await engine.snippets.save({ ...BOTH, name: "exact", code: "return input.n;", inputSchema: exact });
+    expect((await engine.execute({ name: "snippets.exact", arguments: { n: ID } })).output).toBe(`${ID}`);
+    const near = await engine.execute({ name: "snippets.exact", arguments: { n: ID + 1n } });
+    expect(near.error?.code).toBe("invalid_arguments");
     const { error } = await engine.execute(call("snippets.report", 3));
     const details = { stack: expect.stringContaining("program.ts:3") };
     expect(error).toMatchObject({ code: "tool_error", message: "no 3", details });
