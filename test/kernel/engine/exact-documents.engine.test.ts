@@ -5,13 +5,17 @@ import { Ajv } from "ajv";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readYaml, YamlError } from "../../../src/kernel/base/yaml-text.ts";
-import { createEngine, type Engine, type JsonValue } from "../../../src/glovebox/index.ts";
+import { createEngine, type Engine, type EngineOptions, type JsonValue } from "../../../src/glovebox/index.ts";
+import { rawDigits } from "../../../src/kernel/base/exact-json.ts";
 import { readConfiguration } from "../../../src/server/config/configuration.ts";
+import { readEnvironment } from "../../../src/server/config/environment.ts";
+import { bodyWith, documentOf, serveApi } from "../../connectors/engine/api.ts";
+import { openConnected, serveByHand } from "../../connectors/engine/mcp-by-hand.ts";
 import { toolsForLangChain } from "../../../src/contrib/agents/adapters/langchain.ts";
 import { AiSchema } from "../../../src/contrib/agents/forms/ai-schema.ts";
 import { readOpenApi } from "../../../src/connectors/tool/openapi/read-openapi.ts";
+import { given, ID, typeOf, unchanged } from "../../long-integers.ts";
 
-const ID = 1915883588174806058n;
 const OTHER = "1915883588174806059";
 const long = fc
   .tuple(fc.bigInt({ min: 2n ** 53n, max: 2n ** 200n }), fc.boolean())
@@ -79,18 +83,37 @@ describe("the config of a tool", () => {
     return JSON.stringify(output);
   }
 
-  test("has the digits of an integer in the configuration file", async () => {
-    const file = join(folder, "glovebox.config.yaml");
-    writeFileSync(file, `tools:\n  - path: ./tool.js\n    config:\n      id: ${ID}\n`);
-    const { values } = await readConfiguration(file, []);
+  const TOOLS = `[{"path":"./tool.js","config":{"id":${ID}}}]`;
+
+  test.each([
+    ["a file of YAML", "exact.yaml", `tools:\n  - path: ./tool.js\n    config:\n      id: ${ID}\n`, {}],
+    ["a file of JSON", "exact.json", `{"tools":${TOOLS}}`, {}],
+    ["a variable", "none.json", "{}", { GLOVEBOX_TOOLS: TOOLS }],
+  ])("has the digits of an integer in %s", async (_what, name, text, environment) => {
+    const file = join(folder, name);
+    writeFileSync(file, text);
+    const { values } = await readConfiguration(file, readEnvironment(environment));
     const [tool] = values["tools"] as readonly { readonly config: JsonValue }[];
     expect(await seen(tool?.config ?? null)).toBe(`{"id":"${ID}","type":"bigint","again":{"id":"${ID}"}}`);
   });
 
-  test("has the digits of a bigint in a definition", async () => {
+  test("has the digits of a bigint beside the path of a module", async () => {
+    const file = join(folder, "reads.js");
+    writeFileSync(file, `export const spec = { description: "Reads its config." };\n${source}`);
     const config = { id: ID } as unknown as JsonValue;
-    expect(await seen(config)).toBe(`{"id":"${ID}","type":"bigint","again":{"id":"${ID}"}}`);
+    await using own = await createEngine({ workers: 1, tools: [{ path: file, config }] });
+    expect((await own.execute({ name: "reads", arguments: {} })).output).toMatchObject({ id: `${ID}`, type: "bigint" });
   });
+
+  test(
+    "has the digits of a bigint in a definition",
+    unchanged(async (ids) => {
+      const own = { id: ids[0], ids } as unknown as JsonValue;
+      const [id = 0n] = ids;
+      const again = { id: given(id), ids: ids.map(given) };
+      expect(await seen(own)).toBe(JSON.stringify({ id: `${id}`, type: typeOf(id), again }));
+    }),
+  );
 
   test("is refused for a number that JSON does not have, with its place", async () => {
     const definition = {
@@ -162,5 +185,41 @@ describe("an OpenAPI document", () => {
       }),
       { numRuns: 30 },
     );
+  });
+});
+
+describe("a long integer among the values of a connector's schema", () => {
+  const property = { type: "integer", enum: [rawDigits(`${ID}`), rawDigits(`${ID + 2n}`), 7] };
+
+  async function calls(connector: object, args: (id: unknown) => object): Promise<string> {
+    const connectors = { c: connector } as NonNullable<EngineOptions["connectors"]>;
+    const policy = { rules: [{ allow: { connector: ["c"] } }] };
+    await using own = await openConnected({ workers: 1, executor: "threads", connectors, policy });
+    const codes = [];
+    for (const id of [ID, `${ID}`, ID + 2n, 7, ID + 1n, OTHER, Number(ID)]) {
+      const { error } = await own.execute({ name: "c.pick", arguments: { ...args(id) } });
+      codes.push(error?.code ?? "ok");
+    }
+    expect(codes).toEqual([...Array<string>(4).fill("ok"), ...Array<string>(3).fill("invalid_arguments")]);
+    return JSON.stringify(own.get("c.pick")?.inputSchema);
+  }
+
+  test.each(["api.json", "api.yaml"])("of %s is listed, compared and sent with its digits", async (name) => {
+    await using api = await serveApi();
+    const json = JSON.stringify(documentOf([["POST", "/pick", "pick", bodyWith({ id: property })]]));
+    const document = await api.write(name === "api.yaml" ? `# YAML\n${json}` : json, name);
+    const listed = await calls({ openapi: { document, server: api.origin } }, (id) => ({ body: { id } }));
+    expect(listed).toContain(`"enum":[${ID},${ID + 2n},7]`);
+    expect(api.seen.map(({ body }) => body)).toEqual([ID, ID, ID + 2n, 7].map((id) => `{"id":${id}}`));
+  });
+
+  test("of an MCP server is listed, compared and sent with its digits", async () => {
+    await using hand = await serveByHand([
+      { name: "pick", inputSchema: { type: "object", properties: { id: property } } },
+    ]);
+    const listed = await calls({ mcp: { url: `${hand.origin}/mcp` } }, (id) => ({ id }));
+    expect(listed).toContain(`"enum":[${ID},${ID + 2n},7]`);
+    const sent = hand.seen.flatMap(({ body }) => /"arguments":(\{[^}]*\})/.exec(body)?.[1] ?? []);
+    expect(sent).toEqual([ID, ID, ID + 2n, 7].map((id) => `{"id":${id}}`));
   });
 });
