@@ -14,7 +14,7 @@ import { secretsOfLogin } from "../login/settings.ts";
 import { TenantSessions } from "./tenant-sessions.ts";
 import { readDocument } from "./document.ts";
 import type { DocumentPlace, McpSource, ResolvedConnector } from "../tool/options.ts";
-import { type ReadConnector, readConnector } from "../tool/read-connector.ts";
+import { type ReadConnector, readConnector, type RemoteNames } from "../tool/read-connector.ts";
 import { checkSecrets, secretsOf } from "../tool/connector-secrets.ts";
 
 /** Time for the list of a server's tools: an engine starts without those of a server that takes longer. */
@@ -136,6 +136,8 @@ class DocumentSource implements ConnectorSource {
 
 class SessionSource implements ConnectorSource {
   readonly #session: McpSession;
+  /** Of the tools of the latest list: a model that knows one must not call another tool by it. */
+  #names: RemoteNames = [];
   readonly #tenants: TenantSessions | null;
   readonly #connector: ResolvedConnector;
   readonly #timeoutMs: number;
@@ -190,7 +192,12 @@ class SessionSource implements ConnectorSource {
       const code = listed.failure.needsLogin ? "login_required" : "capability_failed";
       throw new GloveboxError(code, wordsOf(listed.failure));
     }
-    return readConnector(this.#connector, writeListed(listed.list));
+    const read = await readConnector(this.#connector, writeListed(listed.list), this.#names);
+    this.#names = read.tools.map(({ tool: { name, operation } }) => [
+      operation.kind === "mcp" ? operation.tool : name,
+      name,
+    ]);
+    return read;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

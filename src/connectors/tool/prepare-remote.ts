@@ -26,6 +26,8 @@ export interface ConnectorJob {
   readonly takesPaths: boolean;
   readonly tools: readonly string[] | null;
   readonly hasDescriptions: boolean;
+  /** See `CleanOptions`. */
+  readonly names: readonly (readonly [own: string, name: string])[];
 }
 
 /** A tool with the code that checks its arguments and output: one line of the job's answer, as JSON. */

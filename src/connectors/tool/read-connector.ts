@@ -26,11 +26,18 @@ export interface ReadConnector extends ConnectorReading {
   readonly tools: readonly PreparedLine[];
 }
 
+/** Names of tools, by their names at their server. */
+export type RemoteNames = ConnectorJob["names"];
+
 /**
- * Reads what a server says of its tools, in a build process without files and network. Rejects with a `GloveboxError`,
- * `load_error`, that names the connector.
+ * Reads what a server says of its tools, in a build process without files and network. `names`: those that its tools have had
+ * until now. Rejects with a `GloveboxError`, `load_error`, that names the connector.
  */
-export async function readConnector(connector: ResolvedConnector, text: string): Promise<ReadConnector> {
+export async function readConnector(
+  connector: ResolvedConnector,
+  text: string,
+  names: RemoteNames = [],
+): Promise<ReadConnector> {
   const { name, source, tools, hasDescriptions } = connector;
   if (byteLength(text, DOCUMENT_MAX) > DOCUMENT_MAX) throw refused(name, `is larger than ${DOCUMENT_MAX} bytes`);
   const [of, server] = source.kind === "openapi" ? (["openapi", source.server] as const) : (["mcp", null] as const);
@@ -38,7 +45,7 @@ export async function readConnector(connector: ResolvedConnector, text: string):
   const [headers = [], query = []] = sent.map((pairs) => pairs.map(([key]) => key));
   const hasHeaders = source.kind === "openapi" && source.hasHeaders;
   const takesPaths = source.kind === "openapi" && source.mounts.length > 0;
-  const options = { headers, query, tools, hasHeaders, takesPaths, hasDescriptions };
+  const options = { headers, query, tools, hasHeaders, takesPaths, hasDescriptions, names };
   const data: ConnectorJob = { of, connector: name, server, ...options };
   const job = { head: { kind: "module", module: READER, data }, texts: [text] } as const;
   const outcome = await builds.run(job, { registrant: null, isForeign: true, deadlineMs: DEADLINE_MS });
@@ -49,8 +56,8 @@ export async function readConnector(connector: ResolvedConnector, text: string):
   // A line for each tool: no turn of the event loop parses more than a few.
   await eachInTurns(lines === "" ? [] : lines.split("\n"), (line) => read.push(parseForWriting(line) as PreparedLine));
   const reading = outcome.value as ConnectorReading;
-  const names = read.map(({ tool }) => tool.name);
-  const findings = [...reading.findings, ...serverFindings(connector, reading), ...undoFindings(connector, names)];
+  const taken = read.map(({ tool }) => tool.name);
+  const findings = [...reading.findings, ...serverFindings(connector, reading), ...undoFindings(connector, taken)];
   return { ...reading, findings, tools: read };
 }
 

@@ -48,6 +48,8 @@ export interface CleanOptions {
   /** Patterns of the names to keep; `null` for all. */
   readonly tools: readonly string[] | null;
   readonly hasDescriptions: boolean;
+  /** Names that the server's tools have had until now, by their own: no tool that appears takes one of them. */
+  readonly names: readonly (readonly [own: string, name: string])[];
 }
 
 /**
@@ -56,12 +58,13 @@ export interface CleanOptions {
  */
 export function cleanTools(
   { tools, findings }: RemoteTools,
-  { connector, tools: patterns, hasDescriptions }: CleanOptions,
+  { connector, tools: patterns, hasDescriptions, names }: CleanOptions,
 ): { readonly tools: readonly DigestedTool[]; readonly findings: readonly ConnectorFinding[] } {
   const found: ConnectorFinding[] = findings.map(({ tool, reason }) => {
     return { tool: tool === null ? null : shown(tool), reason: shown(reason, 500) };
   });
   const isWanted = matcherOf(patterns);
+  const earlier = new Map(names);
   const byName = Map.groupBy(tools, ({ name }) => cleanName(name));
   const cleaned = [...byName].flatMap(([name, same]) => {
     const [tool] = same;
@@ -71,13 +74,14 @@ export function cleanTools(
       found.push({ tool: shown(tool.name), reason: `its name is longer than ${NAME_SHOWN_MAX} characters, or empty` });
       return [];
     }
-    // The first keeps the name, whatever comes after it.
-    return same.map((one, at) => {
-      const own = at === 0 ? full : `${full.slice(0, NAME_SHOWN_MAX - DIGITS - 1)}_${digitsOf(one.name)}`;
-      if (at > 0)
+    // Whoever has had the name keeps it, else the first has it.
+    const holder = same.find((one) => earlier.get(one.name) === full) ?? tool;
+    return same.map((one) => {
+      const own = one === holder ? full : `${full.slice(0, NAME_SHOWN_MAX - DIGITS - 1)}_${digitsOf(one.name)}`;
+      if (one !== holder)
         found.push({
           tool: own,
-          reason: `${full} is the name of an earlier tool: ${JSON.stringify(shown(tool.name))}`,
+          reason: `${full} is the name of an earlier tool: ${JSON.stringify(shown(holder.name))}`,
         });
       return { tool: cleanTool(one, own, hasDescriptions), digest: digestOf(one, name) };
     });

@@ -74,6 +74,22 @@ test("without a pin, a list with other tools is taken in, and the change names t
   ]);
 });
 
+test("a tool keeps its name where one appears before it that would have the same, also when it is listed again", async () => {
+  await using hand = await serveByHand([{ name: "read it", description: "Reads." }]);
+  await using engine = await openConnected(optionsFor(hand));
+  const changes: ConnectorChange[] = [];
+  engine.on("connector:change", (change) => changes.push(change));
+  hand.tools = [{ name: "read_it", description: "Is another." }, { name: "read/it" }, ...hand.tools];
+  const other = expect.stringMatching(/^hand\.read_it_[0-9a-f]{6}$/) as string;
+  for (let round = 0; round < 2; round++) {
+    await engine.refreshConnector("hand");
+    expect(engine.list().map(({ name }) => name)).toEqual(["hand.read_it", other, other]);
+    expect(engine.get("hand.read_it")?.description).toBe("Reads.");
+    expect((await engine.execute({ name: "hand.read_it", arguments: {} })).output).toBe("read it");
+  }
+  expect(changes).toMatchObject([{ isTaken: true, added: [other, other], removed: [], changed: [] }]);
+});
+
 test("an engine starts without the tools of a server that is down, and has them when it comes back", async () => {
   await using hand = await serveByHand(LIST);
   hand.isUp = false;

@@ -16,6 +16,7 @@ const JOB = {
   hasHeaders: false,
   takesPaths: false,
   hasDescriptions: true,
+  names: [],
 } as const;
 const OPERATION = { kind: "mcp", connector: "c", tool: "t", isTyped: true, isRead: false, isRepeatable: false };
 
@@ -124,13 +125,18 @@ describe("a schema of another server", () => {
             a: { type: "integer", minimum: 1, exclusiveMinimum: true, maximum: 9, exclusiveMaximum: false },
             b: { type: "string", nullable: true },
             c: { allOf: [{ type: "string" }], nullable: true },
+            d: { nullable: true, minLength: 2 },
+            e: { nullable: true, enum: ["x"] },
+            f: { nullable: true, const: "x" },
           },
         },
       },
     ]);
     expect(findings).toEqual([]);
     const { input } = openChecks(lines[0]?.checks ?? { input: "", output: "" });
-    expect(input({ a: 9, b: null, c: null })).toBeNull();
+    expect(input({ a: 9, b: null, c: null, d: null, e: null, f: null })).toBeNull();
+    expect(input({ d: "xx", e: "x", f: "x" })).toBeNull();
+    for (const wrong of [{ d: "x" }, { e: "y" }, { f: "y" }]) expect(input(wrong)).not.toBeNull();
     expect(input({ a: 1 })).not.toBeNull();
     expect(input({ b: 1 })).not.toBeNull();
   });
@@ -182,7 +188,12 @@ describe("a schema of another server", () => {
   test("tells its defaults, and none of them is filled in", () => {
     const inputSchema = {
       type: "object",
-      properties: { a: { type: "string", default: null }, b: { type: "integer", default: 5 } },
+      properties: {
+        a: { type: "string", default: null },
+        b: { type: "integer", default: 5 },
+        c: { type: "string", enum: ["x", "y"], default: "z" },
+        d: { type: "integer", maximum: 10, default: 11 },
+      },
     };
     const { lines, findings } = prepared([{ inputSchema }]);
     expect(findings).toEqual([]);

@@ -68,6 +68,7 @@ export function modernized(schema: Readonly<Record<string, unknown>>): Readonly<
     const { type, enum: values } = schema;
     if (type !== undefined) changes.push(["type", [type, "null"].flat()]);
     if (Array.isArray(values) && !values.includes(null)) changes.push(["enum", [...(values as unknown[]), null]]);
+    if (schema["const"] !== undefined) changes.push(["const", undefined], ["enum", [schema["const"], null]]);
   }
   return changes.length === 0 ? schema : { ...schema, ...Object.fromEntries(changes) };
 }

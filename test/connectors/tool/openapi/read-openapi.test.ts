@@ -598,11 +598,16 @@ describe("a schema", () => {
       name: { type: "string", nullable: true },
       kind: { type: "string", enum: ["a"], nullable: true },
       owner: { nullable: true, allOf: [{ $ref: "#/components/schemas/Owner" }] },
+      state: { nullable: true, enum: ["on", "off"] },
+      note: { nullable: true, maxLength: 3 },
       age: { type: "integer", minimum: 0, exclusiveMinimum: true },
       example: { type: "string" },
     };
     const tool = bodyOf({ type: "object", properties }, { Owner: { type: "object", required: ["id"] } }, "3.0.3");
-    expect(accepts(tool, { name: null, kind: null, owner: null, age: 1, example: "x" })).toBe(true);
+    expect(accepts(tool, { name: null, kind: null, owner: null, state: null, note: null, age: 1, example: "x" })).toBe(
+      true,
+    );
+    for (const wrong of [{ state: "other" }, { note: "long" }]) expect(accepts(tool, wrong)).toBe(false);
     expect(accepts(tool, { age: 0 })).toBe(false);
     expect(accepts(tool, { owner: {} })).toBe(false);
     expect(accepts(tool, { example: 1 })).toBe(false);
