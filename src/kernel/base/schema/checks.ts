@@ -1,11 +1,15 @@
 import { fullFormats } from "ajv-formats/dist/formats.js";
+import { GloveboxError } from "../errors.ts";
+import { parseWithBigInts } from "../exact-json.ts";
 import { isObject, type JsonSchema, pointerSegment } from "../json.ts";
+import { writeJson } from "../json-writer.ts";
 import { NO_CHECKS, type ToolChecks } from "../protocol/script.ts";
 import { standaloneCode } from "./ajv.ts";
 import { type Dialect, newCompiler } from "./schema-dialect.ts";
 import { schemaNodes } from "./schema-nodes.ts";
-import { compileError, readPattern, readValid } from "./schema.ts";
-import { findPointer, readSchema, schemaError, type SchemaPlace, writeSchema } from "./schema-text.ts";
+import { compileError, compileSchema, readPattern, readValid } from "./schema.ts";
+import { findPointer, schemaError, type SchemaPlace, writeSchema } from "./schema-text.ts";
+import type { Violation } from "./violation.ts";
 
 /** Maximum length of a schema's code, in characters: every isolate of its tool holds it. */
 const CODE_MAX = 256 * 1024;
@@ -22,9 +26,18 @@ export function compileChecks(inputSchema: JsonSchema, outputSchema: JsonSchema 
   return { input, output };
 }
 
+/**
+ * The same for the schemas of a tool. Throws also where a property has a default that its own schema refuses: each call
+ * without the property would fail. Nothing bounds the time of a pattern, so strangers' schemas come here in build processes.
+ */
+export function compileToolChecks(inputSchema: JsonSchema, outputSchema: JsonSchema | null): ToolChecks {
+  const checks = compileChecks(inputSchema, outputSchema);
+  requireDefaults(parseWithBigInts(writeSchema(inputSchema, "inputSchema")) as JsonSchema);
+  return checks;
+}
+
 function compileCheck(schema: JsonSchema, where: SchemaPlace): string {
   const text = writeSchema(schema, where);
-  if (where === "inputSchema") requireDefaults(readSchema(text, where), where);
   const { plain, dialect } = readValid(text, where);
   if (allowsAll(plain, where)) return "";
   const decide = generate(plain, dialect, false, where);
@@ -37,29 +50,41 @@ function compileCheck(schema: JsonSchema, where: SchemaPlace): string {
   return `{${method("decide", decide)}${isShort ? `,${method("explain", explain)}` : ""}}`;
 }
 
-const TYPES: ReadonlyMap<unknown, (value: unknown) => boolean> = new Map([
-  ["string", (value: unknown) => typeof value === "string"],
-  ["number", (value: unknown) => typeof value === "number"],
-  ["integer", (value: unknown) => Number.isInteger(value)],
-  ["boolean", (value: unknown) => typeof value === "boolean"],
-  ["null", (value: unknown) => value === null],
-  ["array", Array.isArray],
-  ["object", isObject],
-]);
+function requireDefaults(schema: JsonSchema): void {
+  const found = [...schemaNodes(schema)].flatMap(({ node: { properties }, pointer }) =>
+    (isObject(properties) ? Object.entries(properties) : []).flatMap(([name, property]) =>
+      isObject(property) && property["default"] !== undefined
+        ? [{ property, value: property["default"], place: `${pointer}/properties${pointerSegment(name)}/default` }]
+        : [],
+    ),
+  );
+  if (typeof schema === "boolean" || found.length === 0) return;
+  // References lead to definitions, and to other properties.
+  const { $schema, $defs, definitions, properties } = schema;
+  const nameOf = (at: number): string => `default ${at}`;
+  const own = Object.fromEntries(found.map(({ property }, at) => [nameOf(at), property]));
+  const violations = violationsOf(
+    { $schema, $defs, definitions, properties: isObject(properties) ? { ...properties, ...own } : own },
+    Object.fromEntries(found.map(({ value }, at) => [nameOf(at), value])),
+  );
+  for (const { pointer, message } of violations) {
+    const [place = "", at = "", rest = ""] = /^\/default (\d+)(.*)$/s.exec(pointer) ?? [];
+    const refused = found[Number(at)];
+    if (place === "" || refused === undefined) continue;
+    const shown = (writeJson(refused.value) ?? "").slice(0, SHOWN_MAX);
+    const why = message.replace(place, rest === "" ? "it" : rest);
+    const problem = `has the default ${shown}, which its own schema refuses: ${why}; leave it out, or allow it`;
+    throw schemaError("inputSchema", refused.place, problem);
+  }
+}
 
-/** Throws where a property has a default that its own type refuses: each call without the property would fail. */
-function requireDefaults(schema: JsonSchema, where: SchemaPlace): void {
-  for (const { node, pointer } of schemaNodes(schema)) {
-    const properties = node["properties"];
-    for (const [name, property] of isObject(properties) ? Object.entries(properties) : []) {
-      if (!isObject(property) || property["default"] === undefined) continue;
-      const tests = [property["type"]].flat().map((type) => TYPES.get(type));
-      if (tests.some((test) => test === undefined || test(property["default"])) || property["nullable"] === true)
-        continue;
-      const shown = (JSON.stringify(property["default"]) ?? "").slice(0, SHOWN_MAX);
-      const problem = `has the default ${shown}, which its type ${String(property["type"])} refuses; leave it out, or allow it`;
-      throw schemaError(where, `${pointer}/properties${pointerSegment(name)}/default`, problem);
-    }
+/** What a schema says of a value; nothing where it cannot be used by itself. */
+function violationsOf(schema: JsonSchema, value: unknown): readonly Violation[] {
+  try {
+    return compileSchema(schema, "inputSchema").check(value);
+  } catch (error) {
+    if (error instanceof GloveboxError) return [];
+    throw error;
   }
 }
 

@@ -1,7 +1,7 @@
 import { GloveboxError } from "../../base/errors.ts";
 import type { JsonSchema } from "../../base/json.ts";
 import { NO_CHECKS, type ToolChecks } from "../../base/protocol/script.ts";
-import { compileChecks } from "../../base/schema/checks.ts";
+import { compileToolChecks } from "../../base/schema/checks.ts";
 import { writeSchema } from "../../base/schema/schema-text.ts";
 import { type BuildOptions, builds } from "./builds.ts";
 import { type JobWords, problemOf } from "./problem.ts";
@@ -33,7 +33,7 @@ export async function buildChecks(
   const output = outputSchema === null ? ANY : writeSchema(outputSchema, "outputSchema");
   if ((input === ANY || input === ANY_OBJECT) && output === ANY) return NO_CHECKS;
   if (registrant === null && input.length + output.length <= IN_PLACE_MAX) {
-    return compileChecks(inputSchema, outputSchema);
+    return compileToolChecks(inputSchema, outputSchema);
   }
   const job = { head: { kind: "checks" }, texts: [input, output] } as const;
   const outcome = await builds.run(job, { registrant, deadlineMs: DEADLINE_MS });

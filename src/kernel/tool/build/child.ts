@@ -53,9 +53,9 @@ async function answerOf(job: JobHead, texts: readonly string[]): Promise<ModuleA
     }
     case "checks": {
       // Loaded for the first schema: most processes bundle only.
-      const { compileChecks } = await import("../../base/schema/checks.ts");
+      const { compileToolChecks } = await import("../../base/schema/checks.ts");
       const [input = true, output = null] = texts.map((text) => parseForWriting(text) as JsonSchema);
-      const checks = compileChecks(input, output);
+      const checks = compileToolChecks(input, output);
       return { value: null, texts: [checks.input, checks.output] };
     }
     case "program": {

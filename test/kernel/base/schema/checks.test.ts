@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { compileChecks } from "../../../../src/kernel/base/schema/checks.ts";
+import { compileChecks, compileToolChecks } from "../../../../src/kernel/base/schema/checks.ts";
 import { compileSchema } from "../../../../src/kernel/base/schema/schema.ts";
 import { GloveboxError } from "../../../../src/kernel/base/errors.ts";
 import type { JsonSchema } from "../../../../src/kernel/base/json.ts";
@@ -175,24 +175,48 @@ describe("a default that its own schema refuses", () => {
     ["null of a text", { type: "string", default: null }],
     ["a text of a number", { type: "integer", default: "5" }],
     ["an object of a list", { type: ["array", "null"], default: {} }],
+    ["a text that is not among its values", { type: "string", enum: ["a", "b"], default: "c" }],
+    ["a number beyond its bound", { type: "integer", maximum: 10, default: 11 }],
+    ["an integer beyond one that no number holds", { maximum: 2n ** 60n, default: 2n ** 60n + 1n }],
+    ["a text without the form of its pattern", { type: "string", pattern: "^a", default: "b" }],
+    ["a list with another item", { type: "array", items: { type: "string" }, default: ["a", 1] }],
+    ["what another property refuses", { $ref: "#/properties/other", default: 1 }],
+    ["what a definition refuses", { $ref: "#/$defs/short", default: "too long" }],
   ])("%s is an error of the author, with its place", (_what, property) => {
-    const schema = { type: "object", properties: { "a/b": { properties: { c: property } } } };
-    expect(() => compileChecks(schema, null)).toThrow(
+    const $defs = { short: { type: "string", maxLength: 3 } };
+    const schema = {
+      $defs,
+      type: "object",
+      properties: { other: { type: "string" }, "a/b": { properties: { c: property } } },
+    };
+    expect(() => compileToolChecks(schema, null)).toThrow(
       "inputSchema at /properties/a~1b/properties/c/default has the default",
     );
   });
 
   test("is found in a property that is named like a keyword", () => {
     const schema = { properties: { default: { properties: { a: { type: "string", default: 1 } } } } };
-    expect(() => compileChecks(schema, null)).toThrow("at /properties/default/properties/a/default has the default 1");
+    expect(() => compileToolChecks(schema, null)).toThrow(
+      "at /properties/default/properties/a/default has the default 1",
+    );
+  });
+
+  test("is told with what refuses it", () => {
+    const properties = { a: { type: "string", enum: ["a", "b"], default: "c" } };
+    expect(() => compileToolChecks({ properties }, null)).toThrow(
+      'inputSchema at /properties/a/default has the default "c", which its own schema refuses: it must be one of',
+    );
   });
 
   test("is no error where something allows it", () => {
     for (const property of [
       { type: ["string", "null"], default: null },
       { default: 5 },
+      { enum: ["a", 2n ** 60n], default: 2n ** 60n },
+      { type: "integer", maximum: 10, default: 10 },
+      { type: "object", properties: { b: { type: "integer", default: 1 } }, required: ["b"], default: {} },
       { type: "string", nullable: true, default: null },
     ])
-      expect(() => compileChecks({ type: "object", properties: { a: property } }, null)).not.toThrow();
+      expect(() => compileToolChecks({ type: "object", properties: { a: property } }, null)).not.toThrow();
   });
 });
