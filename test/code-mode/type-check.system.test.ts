@@ -42,6 +42,15 @@ beforeAll(async () => {
         },
         source: "export default (place) => place;",
       },
+      {
+        name: "map.label",
+        description: "Takes texts by names.",
+        inputSchema: {
+          type: "object",
+          properties: { labels: { type: "object", additionalProperties: { type: "string" } } },
+        },
+        source: "export default ({ labels }) => labels;",
+      },
       { name: "geo-find", description: "Finds.", source: "export default (place) => place;" },
     ],
   });
@@ -60,6 +69,23 @@ test.each(["'text'", "`text`", "String(5)", "5", "true", "['a']", "[1]"])(
     expect(problems).toMatchObject([{ code: expect.stringMatching(/^TS2(?:559|322)$/) }]);
   },
 );
+
+describe("a program that gives a tool a map", () => {
+  test.each(["'text'", "`text`", "String(5)", "5", "true", "['a']", "[1]", "{ a: 5 }", "{ a: { b: 'c' } }"])(
+    "is refused where that is %s",
+    async (value) => {
+      const problems = problemsOf(await mode.run(`await tools.map.label({ labels: ${value} });`));
+      expect(problems).toMatchObject([{ code: "TS2322" }]);
+    },
+  );
+
+  test("runs where each member is of its type, whatever its name", async () => {
+    const code = `const labels: Record<string, string> = { a: "x" };
+      labels["b-c"] = "y";
+      return await tools.map.label({ labels: { ...labels, d: "z" } });`;
+    expect((await mode.run(code)).output).toMatchObject({ result: { a: "x", "b-c": "y", d: "z" } });
+  });
+});
 
 describe("a program that is certainly wrong is refused, and no tool is called, for", () => {
   test.each([

@@ -144,6 +144,9 @@ const PRIMITIVES: ReadonlyMap<string, RegExp> = new Map([
   ["bigint", /\dn/],
 ]);
 
+/** An object with any names, which a list is not. */
+const MAP = /^\{ \[\w+: string\]: [^{}]*; \}$/;
+
 /** Whether no value of a type is one of another, which it is not assignable to. Types are as the compiler writes them. */
 function areDisjoint(source: string, target: string): boolean {
   if (LITERAL.test(source)) return true;
@@ -152,7 +155,9 @@ function areDisjoint(source: string, target: string): boolean {
   const isPlain = !/[{[A-Z]/.test(target);
   if (source.startsWith("{")) return isPlain && !source.includes("} | ");
   if (!/^\w+\[\]$/.test(source)) return false;
-  return isPlain || (/^\w+\[\]$/.test(target) && areDisjoint(source.slice(0, -2), target.slice(0, -2)));
+  return (
+    isPlain || MAP.test(target) || (/^\w+\[\]$/.test(target) && areDisjoint(source.slice(0, -2), target.slice(0, -2)))
+  );
 }
 
 function textMessage(member: string): string {
