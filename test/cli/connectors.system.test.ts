@@ -1,10 +1,13 @@
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { expect, test } from "vitest";
 import { createEngine } from "../../src/glovebox/index.ts";
 import { createServer } from "../../src/server/http/server.ts";
-import { documentOf, engineWith, SECRET, sendJson, serveApi } from "../connectors/engine/api.ts";
+import { bodyWith, documentOf, engineWith, SECRET, sendJson, serveApi } from "../connectors/engine/api.ts";
 import { serveByHand } from "../connectors/engine/mcp-by-hand.ts";
+import { ID } from "../long-integers.ts";
+import { serve } from "../server/served.ts";
 import { glovebox as run, ROOT } from "./command.ts";
 
 const glovebox = (...args: readonly string[]) => run(ROOT, args);
@@ -89,4 +92,60 @@ test("connectors list asks a running server", async () => {
   const { stdout } = await glovebox("connectors", "list", "--url", server.url);
   expect(stdout).toBe("crm  openapi  up  1 tool\n");
   await server.close();
+});
+
+test("a service's programs, over HTTP and MCP, change the object whose id of 19 digits an operation gave, and no other", async () => {
+  const id = { type: "integer", format: "int64" };
+  const parameters = [{ name: "id", in: "path", required: true, schema: id }];
+  const order = { type: "object", properties: { id, name: { type: "string" } }, required: ["id", "name"] };
+  const responses = { 200: { description: "Done.", content: { "application/json": { schema: order } } } };
+  await using api = await serveApi(({ method, body }, response) => {
+    response.setHeader("content-type", "application/json");
+    response.end(method === "GET" ? `{"id":${ID},"name":"an order"}` : body);
+  });
+  const document = await api.write(
+    documentOf([
+      ["GET", "/orders/latest", "latest_order", { responses }],
+      ["PUT", "/orders/{id}", "change_order", { parameters, responses, ...bodyWith(order.properties) }],
+    ]),
+  );
+  const config = await api.write(
+    {
+      connectors: { shop: { openapi: { document, server: api.origin } } },
+      policy: { rules: [{ tools: ["shop.*"], allow: { connector: ["shop"] } }] },
+      codeMode: { typeCheck: "require" },
+    },
+    "glovebox.config.json",
+  );
+  const code = `const { id } = await tools.shop.latest_order({});
+    const changed = await tools.shop.change_order({ id, body: { id, name: \`order \${id}\` } });
+    return { id, changed };`;
+  const log = [
+    ["GET", "/orders/latest", ""],
+    ["PUT", `/orders/${ID}`, `{"id":${ID},"name":"order ${ID}"}`],
+  ];
+  const result = `{"id":${ID},"changed":{"id":${ID},"name":"order ${ID}"}}`;
+  const logged = () => api.seen.splice(0).map(({ method, url, body }) => [method, url, body]);
+  await using service = await serve(["--config", config]);
+
+  const answer = await fetch(`${service.url}/v1/execute`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ name: "run_code", arguments: { code } }),
+  });
+  expect(await answer.text()).toContain(`"result":${result}`);
+  expect(logged()).toEqual(log);
+
+  const texts: string[] = [];
+  const client = new Client({ name: "test", version: "1" });
+  const listening: typeof fetch = async (input, init) => {
+    const response = await fetch(input, init);
+    if (init?.method === "POST") texts.push(await response.clone().text());
+    return response;
+  };
+  await client.connect(new StreamableHTTPClientTransport(new URL(`${service.url}/mcp/code`), { fetch: listening }));
+  await client.callTool({ name: "run_code", arguments: { code } });
+  await client.close();
+  expect(texts.some((text) => text.includes(`"result":${result}`))).toBe(true);
+  expect(logged()).toEqual(log);
 });
