@@ -10,6 +10,7 @@ import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { readYaml } from "../../src/kernel/base/yaml-text.ts";
 import type { ToolInfo, ToolResult } from "../../src/glovebox/index.ts";
+import { DEAR, jsonOf, unchanged } from "../long-integers.ts";
 import { MAIN, noticeOf, noticesOf, ROOT } from "../server/served.ts";
 
 const SLEEP = `
@@ -217,13 +218,20 @@ describe("glovebox run", () => {
     }
   });
 
-  test("prints integers of any length as they were given", async () => {
+  test("prints integers of any length as they were given, as an argument and on stdin", async () => {
     const folder = mkdtempSync(join(tmpdir(), "glovebox-integers-"));
+    const file = join(folder, "echo.js");
     const spec = '{ name: "echo", description: "Gives its input back." }';
-    writeFileSync(join(folder, "echo.js"), `export const spec = ${spec};\nexport default (input) => input;`);
+    writeFileSync(file, `export const spec = ${spec};\nexport default (input) => input;`);
     try {
-      const { stdout } = await glovebox(["run", join(folder, "echo.js"), "--input", '{"id":1915883588174806058}']);
-      expect(stdout).toBe('{"id":1915883588174806058}\n');
+      await unchanged(async (ids) => {
+        const json = jsonOf(ids);
+        const ended = await Promise.all([
+          glovebox(["run", file, "--input", json]),
+          glovebox(["run", file, "--input", "-", "--result"], json),
+        ]);
+        expect(ended.map(({ stdout }) => stdout)).toEqual([`${json}\n`, expect.stringContaining(`"output":${json}`)]);
+      }, DEAR)();
     } finally {
       rmSync(folder, { recursive: true });
     }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { DEAR, given, unchanged } from "../long-integers.ts";
 import { PYTHON_MS, PythonBench } from "./bench.ts";
 
 let bench: PythonBench;
@@ -157,11 +158,12 @@ describe("what a tool is given", () => {
 
   test("is a whole number of any length, which it gives back", async () => {
     const name = await bench.tool(
-      "def execute(input): return [str(input['n'] + 1), input['n'], type(input['n']).__name__]",
+      "def execute(input): return [[str(n + 1), n, type(n).__name__] for n in input['ids']]",
     );
-    for (const n of [2n ** 53n, -(2n ** 64n), 2n ** 200n]) {
-      expect((await bench.run(name, { n })).output).toEqual([`${n + 1n}`, `${n}`, "int"]);
-    }
+    await unchanged(async (ids) => {
+      const { output } = await bench.run(name, { ids });
+      expect(output).toEqual(ids.map((id) => [`${id + 1n}`, given(id), "int"]));
+    }, DEAR)();
   });
 });
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { createEngine, defineCapability, type Engine, type ToolDefinition } from "../../../src/glovebox/index.ts";
+import { given, typeOf, unchanged } from "../../long-integers.ts";
 import { ExecutorKiller } from "./executor-killer.ts";
 
 let engine: Engine;
@@ -13,6 +14,13 @@ const counter = defineCapability({
   name: "counter",
   methods: {
     add: { handler: (args: unknown) => counted.push(args) },
+    /** Counts, and gives the integers that it was given back as such. */
+    integers: {
+      handler: (args: { readonly ids: readonly (number | string)[] }) => {
+        counted.push(args);
+        return { ids: args.ids.map(BigInt) };
+      },
+    },
     /** Counts long arguments by their beginning, and looks at what the host holds of them. */
     long: {
       handler: (args: string) => {
@@ -87,6 +95,32 @@ test("a call that is killed several times does so too", async () => {
   }`);
   expect(result).toMatchObject({ output: "done", metadata: { attempts: 4 } });
   expect(counted).toEqual([0, 1, 2, 3, 4]);
+});
+
+test("a call that runs again has the digits of all integers, of its arguments and of the journal's answers", async () => {
+  const name = "digits";
+  await engine.register({
+    name,
+    description: "d",
+    source: `export default async ({ ids }, { host }) => {
+      const answer = await host.counter.integers({ ids });
+      await host.kill.now();
+      return [ids, answer.ids, await host.counter.integers({ ids: answer.ids }), answer.ids.map((id) => typeof id)];
+    }`,
+    capabilities: { counter: true, kill: true },
+  });
+  await unchanged(
+    async (ids) => {
+      counted.length = 0;
+      killer.left = 1;
+      const { output, error, metadata } = await engine.execute({ name, arguments: { ids } });
+      const same = ids.map(given);
+      expect([error, metadata.attempts]).toEqual([null, 2]);
+      expect(output).toEqual([same, same, { ids: same }, ids.map(typeOf)]);
+      expect(counted).toEqual([{ ids: same }, { ids: same }]);
+    },
+    { numRuns: 3, minLength: 20, maxLength: 20 },
+  )();
 });
 
 test("a call sees the same times and the same chances again", async () => {
