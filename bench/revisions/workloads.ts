@@ -4,6 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { ToolDefinition } from "../../src/kernel/tool/definition.ts";
 import type { Subject } from "../sampling.ts";
 import type { Metric } from "../statistics.ts";
 import { addArguments, addTool } from "../tools.ts";
@@ -27,10 +28,14 @@ export interface Opened extends AsyncDisposable {
 }
 
 const FILE_BYTES = 4_096;
+const ROWS_BYTES = 100 * 1_024;
 const latency: Metric = { name: "p50", unit: "us", better: "lower" };
 const rate: Metric = { name: "calls per second", unit: "/s", better: "higher" };
 
 const ADD = "({ a, b }) => ({ sum: a + b })";
+/** Plain JSON, as an API answers with. */
+const ROWS = rowsOf(ROWS_BYTES);
+const GIVE_ROWS = `((rows) => ({ a, b }) => ({ rows, sum: a + b }))(${JSON.stringify(ROWS)})`;
 const CUSTOM = "async (input, { host }) => ({ sum: await host.adder.add(input) })";
 const KV = "async ({ a, b }, { host }) => ({ sum: ((await host.kv.get('none'))?.a ?? 0) + a + b })";
 const FS = `async ({ a, b }, { host }) => ({ sum: (await host.fs.readFile('/data/file', 'utf8')).length - ${FILE_BYTES} + a + b })`;
@@ -41,25 +46,44 @@ export const WORKLOADS: readonly Workload[] = [
   { name: "lone", metric: latency, concurrency: null, open: (opened) => warm(opened, "add", ADD) },
   { name: "dispatch-64", metric: rate, concurrency: 64, open: (opened) => warm(opened, "add", ADD) },
   { name: "dispatch-256", metric: rate, concurrency: 256, open: (opened) => warm(opened, "add", ADD) },
+  {
+    name: "rows-returned",
+    metric: latency,
+    concurrency: null,
+    // A shared module makes them once.
+    open: (opened) => warm(opened, "rows-returned", GIVE_ROWS, { isolation: "shared" }),
+  },
+  {
+    name: "rows-given",
+    metric: latency,
+    concurrency: null,
+    open: (opened) => warm(opened, "rows-given", ADD, {}, { rows: ROWS }),
+  },
   { name: "cold", metric: latency, concurrency: null, open: ({ engine }) => cold(engine) },
   {
     name: "custom",
     metric: latency,
     concurrency: null,
-    open: (opened) => warm(opened, "custom", CUSTOM, { adder: true }),
+    open: (opened) => warm(opened, "custom", CUSTOM, { capabilities: { adder: true } }),
   },
-  { name: "kv", metric: latency, concurrency: null, open: (opened) => warm(opened, "kv", KV, { kv: true }) },
+  {
+    name: "kv",
+    metric: latency,
+    concurrency: null,
+    open: (opened) => warm(opened, "kv", KV, { capabilities: { kv: true } }),
+  },
   {
     name: "fs",
     metric: latency,
     concurrency: null,
-    open: (opened) => warm(opened, "fs", FS, { fs: { data: { mode: "ro" } } }),
+    open: (opened) => warm(opened, "fs", FS, { capabilities: { fs: { data: { mode: "ro" } } } }),
   },
   {
     name: "fetch",
     metric: latency,
     concurrency: null,
-    open: (opened) => warm(opened, "fetch", fetching(opened.origin), { fetch: { origins: [opened.origin] } }),
+    open: (opened) =>
+      warm(opened, "fetch", fetching(opened.origin), { capabilities: { fetch: { origins: [opened.origin] } } }),
   },
 ];
 
@@ -104,10 +128,18 @@ async function warm(
   { engine }: Opened,
   name: string,
   functionText: string,
-  capabilities: Readonly<Record<string, unknown>> = {},
+  definition: Partial<ToolDefinition> = {},
+  more: Readonly<Record<string, unknown>> = {},
 ): Promise<Subject> {
-  if (engine.get(name) === undefined) await engine.register({ ...addTool(name, functionText), capabilities });
-  return { name, against: [], run: (index) => sum(engine, name, index) };
+  if (engine.get(name) === undefined) await engine.register({ ...addTool(name, functionText), ...definition });
+  return { name, against: [], run: (index) => sum(engine, name, index, more) };
+}
+
+function rowsOf(bytes: number): readonly object[] {
+  const row = (id: number): object => {
+    return { id, name: `Customer ${id}`, city: "Trondheim", total: id * 1.25, isOpen: id % 2 === 0, tags: ["a", "b"] };
+  };
+  return Array.from({ length: Math.round(bytes / JSON.stringify(row(1_000)).length) }, (_, id) => row(id));
 }
 
 let made = 0;
@@ -129,8 +161,8 @@ function cold(engine: Opened["engine"]): Subject {
   };
 }
 
-async function sum(engine: Opened["engine"], name: string, index: number): Promise<number> {
-  const { success, output, error } = await engine.execute({ name, arguments: addArguments(index) });
+async function sum(engine: Opened["engine"], name: string, index: number, more = {}): Promise<number> {
+  const { success, output, error } = await engine.execute({ name, arguments: { ...addArguments(index), ...more } });
   if (!success) throw new Error(`"${name}" failed: ${error?.code}: ${error?.message}`);
   return (output as { readonly sum: number }).sum;
 }
