@@ -55,8 +55,13 @@ function findingOf(type: MediaType | null | undefined): string | null {
   return type?.kind === "text" ? sequenceFinding(type, "its answer") : null;
 }
 
+/** What is named like no media type may be of any. */
 function typeOf(document: OpenApiDocument, response: unknown): MediaType | null {
-  return mediaTypeOf(document, document.follow(response)["content"], ["json", "text", "bytes"], "answers with");
+  const { content } = document.follow(response);
+  const names = isObject(content) ? Object.keys(content) : [];
+  const isUnknown = names.length > 0 && !names.some((name) => name.includes("/"));
+  const told = isUnknown ? { "*/*": {} } : content;
+  return mediaTypeOf(document, told, ["json", "text", "bytes"], "answers with");
 }
 
 function schemasOf(types: readonly (MediaType | null)[]): readonly unknown[] | null {

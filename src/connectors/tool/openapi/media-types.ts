@@ -45,8 +45,10 @@ export function mediaTypeOf(
     .filter((type) => type.length <= TYPE_MAX);
   if (types.length === 0) return null;
   for (const kind of kinds) {
-    const name = types.find((type) => KINDS.some(([one, test]) => one === kind && test.test(type) && TYPE.test(type)));
-    const found = name === undefined ? undefined : content[name];
+    const [, test] = KINDS.find(([one]) => one === kind) ?? [];
+    const key = types.find((type) => test?.test(type) === true);
+    const found = key === undefined ? undefined : content[key];
+    const name = [key, key?.split(";")[0]?.trim()].find((one) => one !== undefined && TYPE.test(one));
     if (name === undefined) continue;
     const sent = kind === "text" ? "text/plain" : kind === "bytes" ? "application/octet-stream" : "application/json";
     return { kind, name: name.includes("*") ? sent : name, content: isObject(found) ? document.follow(found) : {} };

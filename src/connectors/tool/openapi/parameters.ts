@@ -43,11 +43,22 @@ const PARAMETERS_MAX = 300;
 const NAME_MAX = 200;
 const DESCRIPTION_MAX = 200;
 const IDEMPOTENCY = "idempotency-key";
-/** The specification has them described elsewhere: by media types and by security schemes. */
-const ELSEWHERE = new Set(["accept", "content-type", "authorization"]);
+/**
+ * Headers that are no arguments: the specification has some described elsewhere, by media types and by security schemes, and
+ * others each request has by itself.
+ */
+const ELSEWHERE = new Set(
+  ["accept", "content-type", "authorization"].concat([
+    "host",
+    "content-length",
+    "transfer-encoding",
+    "connection",
+    "accept-encoding",
+  ]),
+);
 /** Headers that belong to the connection. */
 const OF_HOST =
-  /^(?:host|content-length|content-encoding|connection|keep-alive|transfer-encoding|te|trailer|upgrade|expect|via|cookie2?|set-cookie2?|origin|date|dnt|accept-(?:charset|encoding)|access-control-.*|proxy-.*|sec-.*)$/;
+  /^(?:content-encoding|keep-alive|te|trailer|upgrade|expect|via|cookie2?|set-cookie2?|origin|date|dnt|accept-charset|access-control-.*|proxy-.*|sec-.*)$/;
 const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/;
 const STYLES: { readonly [Place in Exclude<OpenApiParameter["in"], "querystring">]: readonly OpenApiForm["style"][] } =
   {

@@ -91,7 +91,7 @@ class OpenApiReader {
 
   read(): OpenApiTools {
     const { paths } = this.#document.root;
-    const all = isObject(paths) ? Object.entries(paths) : [];
+    const all = isObject(paths) ? Object.entries(paths).filter(([path]) => !path.startsWith("x-")) : [];
     if (all.length === 0) this.#find(null, "the document has no paths");
     for (const [path, value] of all) {
       if (this.#operations >= OPERATIONS_MAX) {

@@ -38,8 +38,13 @@ function baseOf(text: string, subject: string): string {
  */
 export function checkServers({ root }: OpenApiDocument, server: string, lists: readonly unknown[]): void {
   const [url] = urlsIn(lists.findLast(Array.isArray));
-  if (url === undefined || url.replace(/\/+$/, "") === server || urlsIn(root["servers"]).includes(url)) return;
+  if (url === undefined || [server, ...urlsIn(root["servers"])].some((one) => placeOf(one) === placeOf(url))) return;
   throw new LeftOut(`it has a server of its own, ${shortText(url, URL_MAX)}`);
+}
+
+/** The same for URLs of one server: documents write them with and without a protocol and a slash at the end. */
+function placeOf(url: string): string {
+  return url.replace(/^https?:(?=\/\/)/i, "").replace(/\/+$/, "");
 }
 
 /** URLs of servers, with the defaults of their variables. */

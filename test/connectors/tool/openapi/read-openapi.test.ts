@@ -114,6 +114,7 @@ describe("the server", () => {
     const servers = [{ url: "https://upload.example" }];
     expect(reasonFor({ servers })).toBe("it has a server of its own, https://upload.example");
     expect(toolOf({ servers: [{ url: "https://crm.example/v1/" }] }).name).toBe("get_things");
+    for (const url of ["http://crm.example/v1", "//crm.example/v1/"]) toolOf({ servers: [{ url }] });
     const own = read({ "/a": { servers, get: { responses: OK, servers: [{ url: "https://crm.example/v1" }] } } });
     expect(own.tools).toHaveLength(1);
   });
@@ -223,7 +224,11 @@ describe("parameters", () => {
     const get = { parameters: [...parameters, { name: "api_key", in: "query", required: true }], responses: OK };
     const { tools } = read({ "/things": { get } }, {}, { headers: ["X-Key"], query: ["api_key"] });
     expect(at(tools[0]?.inputSchema, "properties")).toEqual({});
-    expect(reasonFor({ parameters: [{ name: "Host", in: "header", required: true }] })).toBe(
+    const ofRequests = ["Host", "Content-Length", "Accept-Encoding"].map((name) => {
+      return { name, in: "header", required: true, schema: text };
+    });
+    expect(at(of(...ofRequests).inputSchema, "properties")).toEqual({ id: { type: "string" } });
+    expect(reasonFor({ parameters: [{ name: "Origin", in: "header", required: true }] })).toBe(
       "only the host sets this header",
     );
   });
@@ -292,19 +297,19 @@ describe("a path", () => {
     expect(tools.map(({ name }) => name)).toEqual(["get_A", "get_B"]);
   });
 
-  it.each([
-    "x-root",
-    "/a b",
-    "/a/../b",
-    "/a/%2e%2e",
-    "/a\\b",
-    "/#env/{id}",
-    "/a?b?c",
-    "/a?b c",
-    `/${"a".repeat(1_000)}`,
-  ])("%s cannot be sent", (path) => {
-    expect(reasonFor({}, path)).toBe("its path cannot be sent");
+  it("is no name of an extension", () => {
+    expect(read({ "x-root": "/api" })).toMatchObject({
+      tools: [],
+      findings: [{ reason: "the document has no paths" }],
+    });
   });
+
+  it.each(["a", "/a b", "/a/../b", "/a/%2e%2e", "/a\\b", "/#env/{id}", "/a?b?c", "/a?b c", `/${"a".repeat(1_000)}`])(
+    "%s cannot be sent",
+    (path) => {
+      expect(reasonFor({}, path)).toBe("its path cannot be sent");
+    },
+  );
 });
 
 describe("what OpenAPI 3.2 adds", () => {
@@ -480,6 +485,10 @@ describe("a body", () => {
     });
   });
 
+  it("has its media type without parameters that no header has", () => {
+    expect(post(takes("text/plain; utf-8")).operation).toMatchObject({ body: { mediaType: "text/plain" } });
+  });
+
   it("of a GET is not sent", () => {
     expect(toolOf({ requestBody: takes("application/json") }).operation).toMatchObject({ body: null });
     expect(reasonFor({ requestBody: { ...takes("application/json"), required: true } })).toBe(
@@ -503,7 +512,14 @@ describe("answers", () => {
   });
 
   it("have none where the document does not say all", () => {
-    for (const responses of [{}, { "200": {} }, { default: json({ type: "object" }) }, { "200": json(undefined) }]) {
+    const named = { "200": { content: { PDF: { schema: { type: "string" } } } } };
+    for (const responses of [
+      named,
+      {},
+      { "200": {} },
+      { default: json({ type: "object" }) },
+      { "200": json(undefined) },
+    ]) {
       expect(outputOf(responses)).toBeUndefined();
     }
     expect(
