@@ -52,7 +52,7 @@ export const ERROR_TEXTS = {
       "The body exceeds `bodyBytes`.",
       "A binary gets its arguments on the command line, where the system allows 128 KiB.",
     ],
-    message: "the arguments have more than 1048576 bytes of JSON, which is the limit",
+    message: "the arguments have more than 1048576 bytes of JSON, which is the limit (limits.inputBytes)",
   },
   unauthorized: {
     meaning: "The request has no key, or one that the server does not know.",
@@ -89,7 +89,7 @@ export const ERROR_TEXTS = {
       "`limits.queueMs` is shorter than the usual wait.",
       "A fleet has no machine with a free slot.",
     ],
-    message: "The call waited 30000 ms for a slot",
+    message: "the call waited 30000 ms for a slot, longer than its limits.queueMs",
   },
   rate_limited: {
     meaning: "The caller is faster than it may be, or has used its quota.",
@@ -130,22 +130,22 @@ export const ERROR_TEXTS = {
       "A pattern that backtracks for a long time.",
       "A schema whose check takes too long: then the message ends with `while checking the arguments` or `while checking the output`.",
     ],
-    message: "the call used more than 2000 ms of processor time",
+    message: "the call used more than 2000 ms of processor time (limits.cpuMs)",
   },
   wall_limit: {
     meaning: "The call did not end within its time. It was stopped.",
     causes: ["The tool waits for something slow.", "A promise that never settles."],
-    message: "the call took longer than 30000 ms",
+    message: "the call took longer than 30000 ms (limits.wallMs)",
   },
   memory_limit: {
     meaning: "The tool's isolate reached its heap limit, or V8 ran out of memory. The call was stopped.",
     causes: ["The tool holds too much at once.", "`limits.memoryMb` is too small for the tool's packages."],
-    message: "the call needed more memory than its isolate may have",
+    message: "the call needed more memory than its isolate may have (limits.memoryMb)",
   },
   output_too_large: {
     meaning: "The tool's output as JSON exceeds `limits.outputBytes`. The output is dropped.",
     causes: ["The tool returns whole files or tables. `outputChars` cuts long texts instead."],
-    message: "the output has 2097154 characters of JSON, the limit is 1048576 bytes",
+    message: "the output has 2097154 characters of JSON, the limit is 1048576 bytes (limits.outputBytes)",
   },
   invalid_output: {
     meaning: "The tool's output is not JSON, or does not fit its `outputSchema`. The output is dropped.",

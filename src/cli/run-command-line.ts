@@ -4,7 +4,7 @@ import { GloveboxError } from "../kernel/base/errors.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { say, sayError } from "./output.ts";
 import { createProgram } from "./program.ts";
-import { sayRemedies } from "./remedies.ts";
+import { sayWhatToDo } from "./remedies.ts";
 
 /** Runs a command line to its end. Where it fails, the exit code of the process says so. */
 export async function runCommandLine(args: readonly string[]): Promise<void> {
@@ -32,7 +32,7 @@ function exitCodeOf(error: unknown): number {
   // Commander has already printed the error, or the requested help.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.OK : EXIT.USAGE;
   sayError(`glovebox: ${error instanceof Error ? error.message : String(error)}`);
-  if (error instanceof GloveboxError) sayRemedies(error.remedies);
+  if (error instanceof GloveboxError) sayWhatToDo(error);
   if (error instanceof CliError) return error.exitCode;
   if (error instanceof Error && error.cause instanceof RedisProblemError)
     return error.cause.problem.isLasting ? EXIT.USAGE : EXIT.UNREACHABLE;

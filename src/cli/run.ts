@@ -11,7 +11,6 @@ import { CliError, EXIT } from "./exit.ts";
 import { readConfig } from "./open-engine.ts";
 import { isWorkflow } from "./open-workflow.ts";
 import { say } from "./output.ts";
-import { sayRemedies } from "./remedies.ts";
 import { reportResult } from "./report-result.ts";
 import { runWorkflow } from "./run-workflow.ts";
 import { sampleTools } from "./samples.ts";
@@ -95,7 +94,6 @@ async function runTool(tool: string, input: string, options: Options): Promise<v
   reportResult(withMetadata(result, metadata), options.result === true);
   if (result.error?.code === "paused") return await sayHowToGoOn(result.error.details?.id ?? "", opened);
   const line = result.error === null || options.result === true ? null : await authorLine(result.error, name, files);
-  if (options.result !== true) sayRemedies(result.error?.remedies);
   // The last line is the author's own.
   if (line !== null) say(line);
   // A refused call never ran and has no recording.

@@ -62,7 +62,7 @@ export class FaultyRunner implements ToolRunner {
     return this.#add(tool, options, (callId, { name, limits }, given) => {
       const wallMs = given.limits?.wallMs ?? limits?.wallMs ?? DEFAULT_LIMITS.wallMs;
       const metadata = { ...emptyMetadata(callId, name, 0), wallMs, attempts: 1 };
-      return { error: toolError("wall_limit", `the call took longer than ${wallMs} ms`), metadata };
+      return { error: toolError("wall_limit", `the call took longer than ${wallMs} ms (limits.wallMs)`), metadata };
     });
   }
 

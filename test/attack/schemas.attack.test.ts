@@ -100,7 +100,7 @@ async function double(
     expect(isCut || success, `${what}, ${levels} levels: ${error?.message}`).toBe(true);
     if (isCut) {
       // A machine with other work has cold caches: the tool itself may use up what is meant for the check.
-      const used = `the call used more than ${CPU_MS} ms of processor time`;
+      const used = `the call used more than ${CPU_MS} ms of processor time (limits.cpuMs)`;
       expect([used, `${used} while checking the ${place}`]).toContain(error.message);
       if (error.message !== used) checksCut++;
       expect(metadata.cpuMs).toBeGreaterThanOrEqual(CPU_MS);

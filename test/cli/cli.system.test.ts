@@ -267,7 +267,7 @@ describe("glovebox run", () => {
     try {
       const ended = await glovebox(["run", "add", "--input", '{"a":1}', "--record", join(folder, "add.json")]);
       expect(ended).toMatchObject({ code: 3, stdout: "" });
-      expect(ended.stderr).toMatch(/^glovebox: invalid_arguments: .+\n$/);
+      expect(ended.stderr).toMatch(/^glovebox: invalid_arguments: .+\nwhat to do: glovebox docs invalid_arguments\n$/);
       expect(readdirSync(folder)).toEqual([]);
     } finally {
       rmSync(folder, { recursive: true });
@@ -278,8 +278,9 @@ describe("glovebox run", () => {
     const code = "throw new RangeError('\\u001b[31mred\\u009b')";
     const ended = await glovebox(["run", "run-script", "--input", JSON.stringify({ code })]);
     expect(ended).toMatchObject({ code: 1, stdout: "" });
-    const [first, ...others] = ended.stderr.trimEnd().split("\n");
+    const [first, todo, ...others] = ended.stderr.trimEnd().split("\n");
     expect(first).toBe("glovebox: tool_error: RangeError: \\u001b[31mred\\u009b");
+    expect(todo).toBe("what to do: glovebox docs tool_error");
     // The line of the sample that runs the code.
     if (others.length > 0)
       expect(others.join("\n")).toMatch(/^  at fixtures\/tools\/run-script\.ts:\d+:\d+\n  \d+ \| .+$/);
@@ -301,7 +302,7 @@ describe("glovebox run", () => {
         code: 1,
         stdout: "",
         stderr:
-          "glovebox: tool_error: RangeError: high\n" +
+          "glovebox: tool_error: RangeError: high\nwhat to do: glovebox docs tool_error\n" +
           `  at ${join(folder, "typed.ts")}:3:9\n  3 |   throw new RangeError("high");\n`,
       });
       const named = await glovebox(["run", "typed", "--tools", folder, "--input", "{}"]);
@@ -324,7 +325,7 @@ describe("glovebox run", () => {
   ])("refuses %s with %i", async (_, expected, args) => {
     const { code, stdout, stderr } = await glovebox(["run", ...args]);
     expect({ code, stdout }).toEqual({ code: expected, stdout: "" });
-    expect(stderr).toMatch(/^glovebox: .+\n$/);
+    expect(stderr).toMatch(/^glovebox: .+\n(?:what to do: glovebox docs \w+\n)?$/);
   });
 });
 

@@ -63,7 +63,7 @@ describe("forced failures", () => {
 
   test("a timeout tells the tool's own limit", async () => {
     const { error, metadata } = await faults(engine).forceTimeout("echo").execute(echo);
-    expect(error?.message).toBe("the call took longer than 7000 ms");
+    expect(error?.message).toBe("the call took longer than 7000 ms (limits.wallMs)");
     expect(metadata).toMatchObject({ callId: "c1", tool: "echo", wallMs: 7_000 });
   });
 

@@ -135,7 +135,7 @@ export class FleetCall extends DispatchedCall {
 
   get overdue(): Failure {
     const { queueMs } = this.job.limits;
-    const waited = `waited longer than ${queueMs} ms for a worker machine`;
+    const waited = `waited longer than ${queueMs} ms (limits.queueMs) for a worker machine`;
     if (this.carrier?.isHeard === true) {
       return {
         code: "executor_lost",

@@ -34,7 +34,7 @@ export const ERRORS = {
     http: 400,
     retryable: false,
     blame: "caller",
-    advice: "Fix every violation listed in `details.violations` and call again.",
+    advice: "Fix every violation in `details.violations` and call again: the tool's `inputSchema` says what fits.",
   },
   input_too_large: {
     type: "InputTooLargeError",
@@ -49,14 +49,14 @@ export const ERRORS = {
     http: 401,
     retryable: false,
     blame: "caller",
-    advice: "Send a valid key in the header `Authorization: Bearer KEY`.",
+    advice: "Send a valid key in the header `Authorization: Bearer KEY`; `glovebox keys new` makes one.",
   },
   forbidden: {
     type: "ForbiddenError",
     http: 403,
     retryable: false,
     blame: "caller",
-    advice: "Use a key with the role named in the message, or call only what your key permits.",
+    advice: "Use a key with the role that the message names, or call only what the key's entry in `keys` permits.",
   },
   blocked: {
     type: "BlockedError",
@@ -85,14 +85,14 @@ export const ERRORS = {
     http: 429,
     retryable: true,
     blame: "caller",
-    advice: "Call again after `details.retryAfterMs`.",
+    advice: "Call again after `details.retryAfterMs`, or raise `rate` or `quota` of the key's entry in `keys`.",
   },
   cancelled: {
     type: "CancelledError",
     http: 499,
     retryable: false,
     blame: "caller",
-    advice: "None needed: the caller aborted the call's signal.",
+    advice: "None needed: the caller aborted the option `signal` of the call, or ended its request.",
   },
   tool_error: {
     type: "ToolThrewError",
@@ -100,14 +100,15 @@ export const ERRORS = {
     retryable: false,
     blame: "tool",
     advice:
-      "Fix the tool or its input: the message is the tool's own, and `details.stack` points at the line that threw.",
+      "Fix the tool or its input, and try it with `glovebox run`: the message is the tool's own, and `details.stack` points at the line that threw.",
   },
   load_error: {
     type: "LoadError",
     http: 200,
     retryable: false,
     blame: "tool",
-    advice: "Fix the problem named in the message: the tool's module could not be bundled or evaluated.",
+    advice:
+      "Fix what the message names, and check it with `glovebox validate`: the module cannot be bundled or evaluated.",
   },
   cpu_limit: {
     type: "CpuLimitError",
@@ -149,21 +150,24 @@ export const ERRORS = {
     http: 200,
     retryable: false,
     blame: "operator",
-    advice: "Apply `details.remedy`: `details` also has the request (`asked`) and the grant (`granted`).",
+    advice:
+      "Apply `remedies` or `details.remedy`; `glovebox explain` shows what the tool asks for and what `policy.rules` grants.",
   },
   capability_failed: {
     type: "CapabilityFailedError",
     http: 200,
     retryable: true,
     blame: "operator",
-    advice: "Fix the cause in the message, or call again: the capability's handler failed.",
+    advice:
+      "Fix the cause in the message, or call again, with the option `retries` for example: the capability's handler failed.",
   },
   login_required: {
     type: "LoginRequiredError",
     http: 200,
     retryable: false,
     blame: "operator",
-    advice: "Log the connector in: the message has the command, or the options to mend.",
+    advice:
+      "Log the connector in with `glovebox connectors login`, or mend its `connectors` options: the message says which.",
   },
   capability_limit: {
     type: "CapabilityLimitError",
@@ -177,7 +181,7 @@ export const ERRORS = {
     http: 409,
     retryable: true,
     blame: "caller",
-    advice: "Call again after `details.retryAfterMs`: another process is running the call with this idempotency key.",
+    advice: "Call again after `details.retryAfterMs`: another process is running the call with this `idempotencyKey`.",
   },
   outcome_unknown: {
     type: "OutcomeUnknownError",
@@ -185,7 +189,7 @@ export const ERRORS = {
     retryable: false,
     blame: "engine",
     advice:
-      "Check which effects the call with this idempotency key had, then call with a new key: its result is unknown.",
+      "Check which effects the call had, then call with a new `idempotencyKey`: the result under this one is unknown.",
   },
   store_failed: {
     type: "StoreFailedError",
@@ -199,42 +203,48 @@ export const ERRORS = {
     http: 503,
     retryable: false,
     blame: "operator",
-    advice: "Install the optional packages named in the message with the command in `details.command`.",
+    advice:
+      "Install the optional packages that the message names, with `npm install`: `details.command` is the whole command.",
   },
   executor_crashed: {
     type: "ExecutorCrashedError",
     http: 200,
     retryable: false,
     blame: "tool",
-    advice: "Fix the tool: the call crashed its executor process. Repeated crashes put the tool into quarantine.",
+    advice:
+      "Fix the tool, and try it with `glovebox run`: the call crashed its executor process. Repeated crashes put the tool into quarantine.",
   },
   executor_lost: {
     type: "ExecutorLostError",
     http: 503,
     retryable: true,
     blame: "engine",
-    advice: "Call again: the executor process was lost for a reason other than this call.",
+    advice:
+      "Call again, with the option `retries` for example: the executor was lost for a reason other than this call.",
   },
   tool_quarantined: {
     type: "ToolQuarantinedError",
     http: 503,
     retryable: true,
     blame: "tool",
-    advice: "Call again after `details.retryAfterMs`, and fix the tool: it crashed several executors.",
+    advice:
+      "Call again after `details.retryAfterMs`, and fix the tool: `glovebox calls list` shows the calls that crashed executors.",
   },
   paused: {
     type: "PausedError",
     http: 202,
     retryable: false,
     blame: "operator",
-    advice: "The call waits, and is kept: decide it, then ask for its result by `details.id`.",
+    advice:
+      "Decide the call with `glovebox calls approve`, then get it with `glovebox calls result`: it is kept as `details.id`.",
   },
   approval_refused: {
     type: "ApprovalRefusedError",
     http: 200,
     retryable: false,
     blame: "operator",
-    advice: "A person refused the call, or nobody decided in time (`details.expired`). The message has the reason.",
+    advice:
+      "Read the reason in the message: a person refused, or nobody decided within the time of `policy.approvals` (`details.expired`).",
   },
   cannot_pause: {
     type: "CannotPauseError",
@@ -242,7 +252,7 @@ export const ERRORS = {
     retryable: false,
     blame: "operator",
     advice:
-      "The call has to wait and cannot be kept meanwhile; the message says why. Remove the cause, or the rule that asks for approval.",
+      "Remove the cause that the message names, such as the option `pause`, or the rule of `policy.approvals`: the call has to wait and cannot be kept meanwhile.",
   },
   diverged: {
     type: "DivergedError",
@@ -250,14 +260,14 @@ export const ERRORS = {
     retryable: false,
     blame: "engine",
     advice:
-      "The call could not go on after its pause: it asked for something else than before. Its earlier effects stand.",
+      "Undo the call's earlier effects with `glovebox calls undo`, or leave them: after its pause it asked for something else than before.",
   },
   engine_closed: {
     type: "EngineClosedError",
     http: 503,
     retryable: false,
     blame: "engine",
-    advice: "Send the call to another engine: this one is closing or closed.",
+    advice: "Send the call to another engine, whose `GET /readyz` answers 200: this one is closing or closed.",
   },
 } as const satisfies Record<string, ErrorEntry>;
 

@@ -341,7 +341,7 @@ export class GuestCall {
   #tooLarge(length: number): string {
     return fail(
       "output_too_large",
-      `the output has ${length} characters of JSON, the limit is ${this.outputMax} bytes`,
+      `the output has ${length} characters of JSON, the limit is ${this.outputMax} bytes (limits.outputBytes)`,
     );
   }
 }

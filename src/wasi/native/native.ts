@@ -109,9 +109,15 @@ function answerOf(ended: Ended, left: OutputFile | null, limits: CallBinary["lim
   });
   switch (ended.excess) {
     case "cpu":
-      throw new LimitReached("cpu_limit", `the binary used more than ${limits.cpuMs} ms of processor time${said}`);
+      throw new LimitReached(
+        "cpu_limit",
+        `the binary used more than ${limits.cpuMs} ms of processor time (limits.cpuMs)${said}`,
+      );
     case "memory":
-      throw new LimitReached("memory_limit", `the binary used more than ${limits.memoryMb} MiB of memory${said}`);
+      throw new LimitReached(
+        "memory_limit",
+        `the binary used more than ${limits.memoryMb} MiB of memory (limits.memoryMb)${said}`,
+      );
     case "processes":
       return answer(`was ended: it had more than ${NATIVE_LIMITS.threads} threads`, null);
     case "files":
@@ -124,7 +130,7 @@ function answerOf(ended: Ended, left: OutputFile | null, limits: CallBinary["lim
       return ended.excess satisfies never;
   }
   if (exitCode !== null && exitCode !== 0) return answer(howEnded(exitCode), left?.kind === "text" ? left.text : null);
-  if (ended.timedOut) return answer(`was ended: it took longer than ${limits.wallMs} ms`, null);
+  if (ended.timedOut) return answer(`was ended: it took longer than ${limits.wallMs} ms (limits.wallMs)`, null);
   switch (left?.kind) {
     case undefined:
     case "nothing":
@@ -134,7 +140,7 @@ function answerOf(ended: Ended, left: OutputFile | null, limits: CallBinary["lim
     case "odd":
       return { ...answer("wrote its output to something that is not a file", null), exitCode: null };
     case "large": {
-      const sizes = `an output file of ${left.bytes} bytes, the limit is ${limits.outputBytes} bytes`;
+      const sizes = `an output file of ${left.bytes} bytes, the limit is ${limits.outputBytes} bytes (limits.outputBytes)`;
       throw new LimitReached("output_too_large", `the binary wrote ${sizes}${said}`);
     }
   }

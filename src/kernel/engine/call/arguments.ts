@@ -92,7 +92,10 @@ export function takeArguments({ json, blanks }: UnreadJson, limits: Limits): str
 }
 
 function tooLarge({ inputBytes }: Limits): ToolError {
-  return toolError("input_too_large", `the arguments have more than ${inputBytes} bytes of JSON, which is the limit`);
+  return toolError(
+    "input_too_large",
+    `the arguments have more than ${inputBytes} bytes of JSON, which is the limit (limits.inputBytes)`,
+  );
 }
 
 /** Tenant of a call's options. Options that admission refused may hold any value. */

@@ -181,7 +181,10 @@ function textOutput(
 }
 
 function tooLarge(size: number, outputBytes: number): ToolError {
-  return toolError("output_too_large", `the output has ${size} bytes of JSON, the limit is ${outputBytes}`);
+  return toolError(
+    "output_too_large",
+    `the output has ${size} bytes of JSON, the limit is ${outputBytes} (limits.outputBytes)`,
+  );
 }
 
 /** Result of a call whose tool returned this JSON. Throws if the text is not JSON. */

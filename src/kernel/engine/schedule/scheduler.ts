@@ -223,7 +223,7 @@ export class Scheduler {
     this.#drainRate.observe(this.#completed, nowMs);
     for (const call of this.#deadlines.expire(nowMs)) {
       const waitedMs = Math.round(nowMs - call.enqueuedAtMs);
-      this.#refuse(call, "queue_timeout", `the call waited ${waitedMs} ms for a slot, longer than its queueMs`);
+      this.#refuse(call, "queue_timeout", `the call waited ${waitedMs} ms for a slot, longer than its limits.queueMs`);
     }
     if (this.#fair.waiting > 0) return;
     clearInterval(this.#sweepTimer);

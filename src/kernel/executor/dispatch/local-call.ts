@@ -121,8 +121,9 @@ export class LocalCall extends DispatchedCall {
 
   get overdue(): Failure {
     const { wallMs, queueMs } = this.job.limits;
-    if (this.connection !== null) return { code: "wall_limit", message: `the call took longer than ${wallMs} ms` };
-    const waited = `waited longer than ${queueMs} ms for a worker`;
+    if (this.connection !== null)
+      return { code: "wall_limit", message: `the call took longer than ${wallMs} ms (limits.wallMs)` };
+    const waited = `waited longer than ${queueMs} ms (limits.queueMs) for a worker`;
     return this.#hasLostExecutor
       ? { code: "executor_lost", message: `the call lost its executor and ${waited}` }
       : { code: "queue_timeout", message: `the call ${waited}` };

@@ -48,11 +48,11 @@ export function judge(death: Death, isAlone: boolean, memoryMbOf: (callNumber: n
   const { report, startError } = death;
   if (startError !== null) return { reason: "spawn", culprit: null, suspects: [], killed: [] };
   if (report?.kind === "overrun") {
-    const message = `the call could not be interrupted after ${Math.round(report.cpuMs)} ms of processor time`;
+    const message = `the call could not be interrupted after ${Math.round(report.cpuMs)} ms of processor time (limits.cpuMs)`;
     return oneOrMany("overrun", [report.callNumber], { code: "cpu_limit", message });
   }
   if (report?.kind === "memory") {
-    const message = `the executor's memory reached ${Math.round(report.rssMb)} MiB during the call's turn`;
+    const message = `the executor's memory reached ${Math.round(report.rssMb)} MiB during the call's turn (limits.memoryMb)`;
     const guilty = report.turns.filter(({ callNumber, grownMb }) => isAlone || grownMb > memoryMbOf(callNumber));
     // Others may have filled the memory, so only growth during the turn is proof, or makes a call suspect.
     const suspects = report.turns.filter(({ grownMb }) => grownMb >= SUSPECT_MB).map(({ callNumber }) => callNumber);
@@ -63,7 +63,7 @@ export function judge(death: Death, isAlone: boolean, memoryMbOf: (callNumber: n
   for (const turn of death.turns ?? []) if (turn !== null) runs.push(turn.callNumber);
   if (report === null && death.isMemory) {
     const message =
-      "the system ended the executor: its memory reached the limit of its control group in the call's turn";
+      "the system ended the executor: its memory reached the limit of its control group in the call's turn (limits.memoryMb)";
     return oneOrMany("memory", runs, { code: "memory_limit", message });
   }
   if (death.killedFor !== null) return { reason: death.killedFor, culprit: null, suspects: [], killed: [] };
@@ -84,7 +84,7 @@ function oneOrMany(reason: RestartReason, runs: readonly number[], failure: Fail
 
 function crashFailure(death: Death): Failure {
   if (OUT_OF_MEMORY.test(death.stderr)) {
-    return { code: "memory_limit", message: "the call made V8 run out of memory" };
+    return { code: "memory_limit", message: "the call made V8 run out of memory (limits.memoryMb)" };
   }
   const end = death.signal ?? `exit code ${death.exitCode}`;
   return { code: "executor_crashed", message: `the call ended the process that ran it (${end})` };

@@ -194,7 +194,7 @@ export class ThreadsExecutor implements Executor {
     // Calls of a shared turn start again, each alone: then the culprit is certain.
     const limits = callNumber < 0 ? undefined : this.#dispatcher.call(callNumber)?.job.limits;
     if (limits !== undefined) {
-      const message = `the call used more than ${limits.cpuMs} ms of processor time and could not be interrupted`;
+      const message = `the call used more than ${limits.cpuMs} ms of processor time (limits.cpuMs) and could not be interrupted`;
       this.#dispatcher.end(callNumber, { code: "cpu_limit", message }, cpuMs);
     }
     const isKnown = limits !== undefined || this.#dispatcher.endLingering(callNumber);

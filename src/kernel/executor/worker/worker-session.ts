@@ -30,7 +30,7 @@ const CANCEL_CPU_MS = 50;
 const STATS_EVERY_MS = 500;
 /** Largest difference between the readings of a thread's processor time by itself and by the watch, in milliseconds. */
 const CLOCKS_APART_MS = 50;
-const OVER = "the call needed more memory than its isolate may have";
+const OVER = "the call needed more memory than its isolate may have (limits.memoryMb)";
 const SHED =
   "the executor had too little memory, and the isolates of the call's tenant held most of it; keep less between awaits, or raise executor.rssMb";
 
@@ -236,7 +236,11 @@ export class WorkerSession implements LinkListener {
         // The watch and this thread do not read its clock at the same moment. A call that was cut long before its
         // limit is one that nobody waits for.
         if (call.message.cpuMs - call.cpuMs <= CLOCKS_APART_MS) call.cpuMs = Math.max(call.cpuMs, call.message.cpuMs);
-        return this.#condemn(call, "cpu_limit", `the call used more than ${call.message.cpuMs} ms of processor time`);
+        return this.#condemn(
+          call,
+          "cpu_limit",
+          `the call used more than ${call.message.cpuMs} ms of processor time (limits.cpuMs)`,
+        );
       case "memory":
         if (call.isolate.isCrowded && !call.message.ownIsolate) return this.#abandon(call.isolate, call);
         return this.#condemn(call, "memory_limit", OVER);
