@@ -33,7 +33,7 @@ const JSON_WRITERS: readonly Writer[] = [
 
 /**
  * The distinct forms of a value, as bytes: plain; percent-encoded for a path, a query and a form, in both cases; in
- * JSON; in HTML; in hex, in both cases; in Base64 and Base64url at the three offsets, without the digits that depend on
+ * JSON, once and twice; in HTML; in hex, in both cases; in Base64 and Base64url at the three offsets, without the digits that depend on
  * the bytes beside the value.
  */
 export function formsOf(value: string): readonly Buffer[] {
@@ -46,6 +46,8 @@ export function formsOf(value: string): readonly Buffer[] {
     ...percents,
     ...percents.map((form) => form.replaceAll(/%[0-9A-F]{2}/g, (code) => code.toLowerCase())),
     ...JSON_WRITERS.map((write) => rewrite(text, write)),
+    // A body that a server echoes as a string of JSON is itself JSON.
+    ...JSON_WRITERS.map((write) => rewrite(rewrite(text, write), json)),
     ...HTML_TABLES.map((table) => rewrite(text, (char) => table[char] ?? char)),
     hex,
     hex.toUpperCase(),

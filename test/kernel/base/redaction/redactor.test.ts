@@ -37,6 +37,7 @@ describe("the forms of a value", () => {
     ["JSON in ASCII", JSON.stringify(VALUE).replaceAll("ü", "\\u00fc")],
     ["JSON in ASCII with escaped slashes", JSON.stringify(VALUE).replaceAll("ü", "\\u00fc").replaceAll("/", "\\/")],
     ["JSON for HTML", JSON.stringify(VALUE).replaceAll(/[<>&]/g, (c) => `\\u00${c.charCodeAt(0).toString(16)}`)],
+    ["JSON in JSON", JSON.stringify(JSON.stringify(VALUE)).slice(3, -3)],
     ["HTML", "k&quot;y/+ü&amp;=&lt;correct&gt; horse&#39;s"],
     ["HTML with numbers in hex", "k&quot;y/+ü&amp;=&lt;correct&gt; horse&#x27;s"],
     ["HTML without quotes", "k\"y/+ü&amp;=&lt;correct&gt; horse's"],
