@@ -5,6 +5,9 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { readFilter } from "../../../src/kernel/store/calls/call-record.ts";
 import { WAITING_MAX } from "../../../src/kernel/store/calls/call-store.ts";
 import type { RedisConnection } from "../../../src/fleet/redis/connection.ts";
+import { createEngine } from "../../../src/glovebox/index.ts";
+import { glovebox, ROOT } from "../../cli/command.ts";
+import { hiddenIn, hidingOptions, makeHidingCalls, serveEcho } from "../../kernel/engine/hidden-values.ts";
 import { connectTo, type RedisServer, startRedis } from "../../redis-server.ts";
 import { rowOf } from "../../kernel/store/calls/kept-row.ts";
 import { openStore } from "../../kernel/store/calls/stored-calls.ts";
@@ -31,6 +34,12 @@ const place = (url = server.url) => ({ url, fleet: randomUUID(), secret: SECRET 
 async function keysOf(fleet: string): Promise<readonly string[]> {
   const prefix = `{glovebox:${fleet}:calls}:`;
   return (await peek.client.keys("*")).filter((key) => key.startsWith(prefix)).map((key) => key.slice(prefix.length));
+}
+
+/** All that a Redis has on disk. */
+function bytesIn({ dir }: RedisServer): Buffer {
+  const files = readdirSync(dir, { recursive: true, withFileTypes: true }).filter((file) => file.isFile());
+  return Buffer.concat(files.map((file) => readFileSync(join(file.parentPath, file.name))));
 }
 
 /** A Redis that a test harms. */
@@ -84,12 +93,28 @@ describe("the store of calls in Redis", () => {
     store.keep(rowOf(named, { ...detail, run: '{"tool":"run-of-it"}' }), 0);
     await expect.poll(() => store.status().kept).toBe(1);
     await own.stop();
-    const written = readdirSync(own.dir, { recursive: true, withFileTypes: true })
-      .filter((file) => file.isFile())
-      .map((file) => readFileSync(join(file.parentPath, file.name), "latin1"))
-      .join("");
+    const written = bytesIn(own).toString("latin1");
     expect(written).toContain("tool_error");
     expect(written).not.toContain("-of-it");
+  });
+
+  test("has nothing of a password, of a secret that a server gives back, or of a config, sealed or not", async () => {
+    const own = await ownServer();
+    const at = place(own.url);
+    await using upstream = await serveEcho();
+    await using engine = await createEngine({
+      ...hidingOptions(upstream.origin),
+      calls: { ...at, keep: "everything" },
+    });
+    await makeHidingCalls(engine, upstream);
+    await expect.poll(() => engine.calls.get("7")).toBeDefined();
+    const args = ["calls", "export", "--redis", own.url, "--fleet", at.fleet];
+    const { stdout } = await glovebox(ROOT, args, { GLOVEBOX_FLEET_SECRET: SECRET });
+    expect(stdout.trimEnd().split("\n")).toHaveLength(7);
+    for (const text of ["[redacted]", "/echo?key="]) expect(stdout).toContain(text);
+    expect(hiddenIn(Buffer.from(stdout))).toEqual([]);
+    await own.stop();
+    expect(hiddenIn(bytesIn(own))).toEqual([]);
   });
 
   test("is of no use to who has another secret, and says so", async () => {

@@ -4,20 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type CallOptions, createEngine, type Engine } from "../../../src/glovebox/index.ts";
+import { hiddenIn, hidingOptions, makeHidingCalls, serveEcho } from "./hidden-values.ts";
 
 const ERROR = { type: "object", properties: { why: { type: "string" } } };
-const LOGIN = {
-  type: "object",
-  properties: {
-    user: { type: "string" },
-    password: { type: "string", format: "password", maxLength: 40 },
-    more: { $ref: "#/$defs/more" },
-  },
-  required: ["user"],
-  $defs: { more: { type: "array", items: { anyOf: [{ type: "string", writeOnly: true }, { type: "number" }] } } },
-};
-const TOKEN = { type: "object", properties: { token: { type: "string", writeOnly: true }, ok: { type: "boolean" } } };
-
 const TOOLS = [
   { name: "add", description: "Adds.", source: "export default ({ a, b }) => a + b;" },
   {
@@ -25,15 +14,6 @@ const TOOLS = [
     description: "Fails.",
     inputSchema: ERROR,
     source: 'export default ({ why }) => { console.warn("so", why); throw new TypeError(why); };',
-  },
-  {
-    name: "login",
-    description: "Logs in.",
-    inputSchema: LOGIN,
-    outputSchema: TOKEN,
-    config: { account: "config-must-not-be-kept" },
-    source:
-      'export default ({ user }) => { if (user === "") throw new Error("no user"); return { token: "tok-" + "en-of-" + user, ok: true }; };',
   },
   {
     name: "asker",
@@ -78,11 +58,11 @@ async function shown(engine: Engine, id: string) {
 }
 
 /** All that the store has on disk. */
-function bytesIn(path: string): string {
-  return readdirSync(path, { recursive: true, encoding: "utf8" })
-    .filter((name) => name.includes("calls.sqlite"))
-    .map((name) => readFileSync(join(path, name), "latin1"))
-    .join("");
+function bytesIn(path: string): Buffer {
+  const names = readdirSync(path, { recursive: true, encoding: "utf8" });
+  return Buffer.concat(
+    names.filter((name) => name.includes("calls.sqlite")).map((name) => readFileSync(join(path, name))),
+  );
 }
 
 describe("an engine with the option calls", () => {
@@ -237,15 +217,13 @@ describe("what is kept", () => {
     expect(await second.calls.get("kept")).toMatchObject({ id: "kept", code: "ok" });
   });
 
-  test("no byte of what a schema calls a password is on disk, nor of a tool's config", async () => {
+  test("no byte on disk is of a password, of a secret that a server gives back, or of a tool's config", async () => {
     const stateDir = await folder();
-    const engine = await open({ keep: "everything" }, stateDir);
-    const [password, secret, long] = ["hunter2-of-acme", "swordfish-of-beta", `open-sesame-${"x".repeat(40)}`];
-    await engine.execute({ id: "1", name: "login", arguments: { user: "ada", password, more: [1, secret] } });
-    await engine.execute({ id: "2", name: "login", arguments: { user: "", password } });
-    await engine.execute({ id: "3", name: "login", arguments: { user: "ada", password: long } });
-    await engine.execute({ id: "4", name: "login", arguments: { user: "ada", password: { is: secret } } });
-    const kept = await Promise.all(["1", "2", "3", "4"].map((id) => engine.calls.get(id)));
+    await using upstream = await serveEcho();
+    const engine = await createEngine({ ...hidingOptions(upstream.origin), calls: { keep: "everything" }, stateDir });
+    onTestFinished(() => engine.close());
+    await makeHidingCalls(engine, upstream);
+    const kept = await Promise.all(["1", "2", "3", "4", "5", "6"].map((id) => engine.calls.get(id)));
     expect(kept.map((call) => call?.detail)).toMatchObject([
       {
         arguments: { user: "ada", password: "[redacted]", more: ["[redacted]", "[redacted]"] },
@@ -257,14 +235,15 @@ describe("what is kept", () => {
         error: { code: "invalid_arguments", details: { violations: [{ pointer: "/password", keyword: "maxLength" }] } },
       },
       { arguments: { user: "ada", password: "[redacted]" }, error: { code: "invalid_arguments" } },
+      { output: { seen: { text: expect.stringContaining("/echo?key=") } }, isReplayable: true },
+      { error: { code: "tool_error", message: expect.stringContaining("/echo?key=") } },
     ]);
+    await expect.poll(() => engine.calls.get("7")).toBeDefined();
     const onDisk = bytesIn(stateDir);
     await engine.close();
     for (const bytes of [onDisk, bytesIn(stateDir)]) {
-      expect(bytes).toContain("[redacted]");
-      for (const hidden of [password, secret, "open-sesame", "token-of-ada", "config-must-not-be-kept"]) {
-        expect(bytes).not.toContain(hidden);
-      }
+      expect(bytes.toString("latin1")).toContain("[redacted]");
+      expect(hiddenIn(bytes)).toEqual([]);
     }
   });
 
