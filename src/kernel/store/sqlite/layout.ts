@@ -104,10 +104,15 @@ export function movedAsideMs(path: string): number {
   return path === IN_MEMORY ? 0 : Math.ceil(statSync(path + DAMAGED, { throwIfNoEntry: false })?.ctimeMs ?? 0);
 }
 
+/**
+ * Settings with which each connection begins. A file from elsewhere may contain triggers and views, which must not call
+ * functions with effects. Temporary tables are small, and a machine may have no other folder to write to than the store's.
+ */
+export const CONNECTION_SETTINGS = "PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY";
+
 /** Configures a connection, and creates the tables of an empty database. Several processes may do so at once. */
 export function layOut(database: DatabaseSync, maxBytes: number, layout: DatabaseLayout = KV_LAYOUT): void {
-  // A file from elsewhere may contain triggers and views, which must not call functions with effects.
-  database.exec("PRAGMA trusted_schema = OFF");
+  database.exec(CONNECTION_SETTINGS);
   const isDone = within(database, "BEGIN", () => sqlFor(database, layout) === null);
   database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = ${WAL_KEPT_BYTES};
     PRAGMA max_page_count = ${Math.min(Math.floor(maxBytes / PAGE_BYTES), PAGES_MAX)}`);
@@ -122,7 +127,7 @@ export function layOut(database: DatabaseSync, maxBytes: number, layout: Databas
 
 /** Checks a database that is only read. Throws a `ForeignStoreError` where it is not of this layout. */
 export function requireLayout(database: DatabaseSync, layout: DatabaseLayout): void {
-  database.exec("PRAGMA trusted_schema = OFF");
+  database.exec(CONNECTION_SETTINGS);
   const refused = layout.earlier?.filter(({ refusal }) => refusal !== undefined);
   const sql = sqlFor(database, { ...layout, earlier: refused ?? [] });
   if (sql !== null) throw new ForeignStoreError("it is empty");

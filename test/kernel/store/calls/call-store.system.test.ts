@@ -1,19 +1,9 @@
 import { DatabaseSync } from "node:sqlite";
-import {
-  closeSync,
-  existsSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-  writeSync,
-} from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { WAITING_MAX } from "../../../../src/kernel/store/calls/call-store.ts";
+import { overwritePages } from "./fault-store.ts";
 import { rowOf } from "./kept-row.ts";
 import { openStore, scratchFolder } from "./stored-calls.ts";
 import { BEGIN_MS, CALLS, describeCallStore, idsOf } from "./suite.ts";
@@ -122,10 +112,7 @@ describe("a file that cannot be used", () => {
     const before = openStore({ path });
     for (const call of CALLS) before.store.keep(rowOf(call), 0);
     await before.store.close();
-    const file = openSync(path, "r+");
-    const noise = Buffer.alloc(4_096, 0xa5);
-    for (let at = 4_096; at < statSync(path).size; at += 4_096) writeSync(file, noise, 0, 4_096, at);
-    closeSync(file);
+    overwritePages(path);
     const { store, list, renewals, drops } = openStore({ path });
     store.keep(rowOf({ id: "after" }), 0);
     await expect.poll(() => store.status().kept).toBe(1);

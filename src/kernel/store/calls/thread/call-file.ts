@@ -1,7 +1,14 @@
 import { closeSync, openSync, readSync, renameSync, rmSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { describeFailure, kindOf, type FailureKind } from "../../sqlite/failure.ts";
-import { createFile, DAMAGED, type DatabaseLayout, IN_MEMORY, layOut } from "../../sqlite/layout.ts";
+import {
+  CONNECTION_SETTINGS,
+  createFile,
+  DAMAGED,
+  type DatabaseLayout,
+  IN_MEMORY,
+  layOut,
+} from "../../sqlite/layout.ts";
 import { SWEPT_MAX as KEYS_SWEPT_MAX } from "../../sqlite/store.ts";
 import { CallReader, CALLS_LAYOUT, CallWriter } from "../call-tables.ts";
 import { StoreFailure } from "./call-backend.ts";
@@ -160,7 +167,7 @@ export class CallFile {
       layOut(database, fileBytes(this.#settings), this.#sealing?.layout ?? CALLS_LAYOUT);
       this.#sealing?.check(database);
       if (path !== IN_MEMORY) readers = new DatabaseSync(path, { readOnly: true, timeout: READ_WAIT_MS });
-      readers.exec("PRAGMA trusted_schema = OFF");
+      readers.exec(CONNECTION_SETTINGS);
       const kept = this.#sealing?.kept ?? null;
       const [writer, reader] = [new CallWriter(database, this.#settings, kept), new CallReader(readers, kept)];
       this.#isOwn = true;

@@ -1,6 +1,5 @@
-import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { openStoreAt, until } from "../fault-store.ts";
+import { fillDisk, openStoreAt, until } from "../fault-store.ts";
 import { rowOf } from "../kept-row.ts";
 
 /*
@@ -8,11 +7,10 @@ import { rowOf } from "../kept-row.ts";
  * argument is a folder on that disk.
  */
 const [folder = ""] = process.argv.slice(2);
-const ballast = join(folder, "ballast");
 const { store, keep, told } = openStoreAt(join(folder, "calls.sqlite"));
 keep(4);
 await until(() => store.status().kept === 4);
-fill();
+const empty = fillDisk(join(folder, "ballast"));
 keep(10);
 const isFull = await until(() => store.status().problem !== null);
 const { problem } = store.status();
@@ -20,21 +18,10 @@ const { problem } = store.status();
 keep(400);
 const { full, ...others } = store.status().dropped;
 const isCounted = full > 0 && Object.values(others).every((count) => count === 0);
-rmSync(ballast);
+empty();
 const isWell = await until(() => store.status().problem === null);
 store.keep(rowOf({ id: "after" }), 0);
 const isWhole = await until(() => store.status().kept + store.status().dropped.full === 415);
 const ids = await Promise.all(["c0", "after"].map(async (id) => (await store.get(id, null))?.id));
 console.log(JSON.stringify({ isFull, problem, isCounted, isWell, isWhole, ids, told: [...told] }));
 await store.close();
-
-/** Takes what is left of the disk. */
-function fill(): void {
-  for (let size = 1 << 20; size >= 512; size /= 2) {
-    try {
-      for (;;) writeFileSync(ballast, Buffer.alloc(size), { flag: "a" });
-    } catch {
-      // Less is left.
-    }
-  }
-}
