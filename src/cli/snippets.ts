@@ -102,6 +102,7 @@ async function readSchema(file: string): Promise<SnippetDefinition["inputSchema"
 
 async function deleteSnippet(name: string, options: Options): Promise<void> {
   await send(options, name, { method: "DELETE" });
+  if (options.json === true) return printJson({ name, removed: true });
   say(`snippets.${visible(name)} is deleted`);
 }
 

@@ -61,6 +61,19 @@ describe("the commands of the registry", () => {
     });
   });
 
+  test("print JSON where they are asked to", async () => {
+    const folder = await folderWithConfig();
+    const id = "weather-forecast-v1";
+    const run = async (...args: readonly string[]): Promise<unknown> =>
+      JSON.parse((await agentspace(folder, ...args, "--json")).out);
+    expect(await run("register", recordFile(id))).toMatchObject({ tool_id: id, registration: { revision: 1 } });
+    expect(await run("list")).toMatchObject([{ tool_id: id }]);
+    expect(await run("man", id)).toEqual({ tool_id: id, page: expect.stringMatching(/^# weather/) });
+    expect(await run("versions", id)).toMatchObject([{ revision: 1, in_force: true }]);
+    expect(await run("remove", id)).toEqual({ tool_id: id, removed: true });
+    expect(await run("list")).toEqual([]);
+  });
+
   test("are told what is wrong with a record, a file and the command line", async () => {
     const folder = await folderWithConfig();
     writeFileSync(join(folder, "wrong.json"), '{ "tool_id": "a b" }');

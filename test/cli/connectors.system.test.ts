@@ -39,6 +39,8 @@ test("connectors check prints tools, the digest to pin, and what was left out", 
   expect(stdout).toContain("crm.get_item  It does get_item.");
   expect(stdout).toMatch(/left out: .*moved/);
   expect(stdout).toContain("hand.read  Reads.");
+  const json = await glovebox("connectors", "check", "--config", config, "--json");
+  expect(JSON.parse(json.stdout)).toMatchObject([{ name: "crm" }, { name: "hand" }]);
   const [pin] = /sha256:[0-9a-f]{64}/.exec(stdout) ?? [];
   expect(stdout).not.toContain(SECRET);
   await writeFile(config, JSON.stringify({ connectors: { crm: { ...crm, pin } }, secrets }));
@@ -91,6 +93,8 @@ test("connectors list asks a running server", async () => {
   const server = await createServer(engine, { port: 0, admin: "open" });
   const { stdout } = await glovebox("connectors", "list", "--url", server.url);
   expect(stdout).toBe("crm  openapi  up  1 tool\n");
+  const json = await glovebox("connectors", "list", "--url", server.url, "--json");
+  expect(JSON.parse(json.stdout)).toMatchObject([{ name: "crm", tools: ["crm.get_item"] }]);
   await server.close();
 });
 

@@ -6,8 +6,12 @@ const TOOL = `export const spec = { name: "greet", description: "Greets.", examp
 export default () => { console.log("now"); return 1; };`;
 const PROGRAM = "return await tools.greet({});";
 
-/** Commands that print data, and need neither a server nor a network. `agentspace`, `calls`, `connectors`, `plan` and `top` have tests of their own. */
+/**
+ * Commands that print data, and need neither a server nor a network. `agentspace`, `calls`, `connectors`, `plan`, `policy`,
+ * `python`, `snippets` and `top` have tests of their own.
+ */
 const COMMANDS = [
+  "bench --ms 10 --json",
   "code program.ts --json",
   "config check --json",
   "config names --json",
@@ -20,7 +24,9 @@ const COMMANDS = [
   "keys new --json",
   "list --json",
   "list-supported --json",
+  "module validate tools/greet.js --json",
   "new project --json",
+  "redis acl --json",
   "replay recording.json --json",
   "run greet --json",
   "test --json",

@@ -53,6 +53,8 @@ test("policy simulate prints findings, grants and changes, and ends with 3 where
   ]);
   expect(other.lines).toContain("denied  kv.set  a  was ok");
   expect(other.lines).toContain("ok -> denied  one  keep  -  kv  a  (policy.rules[0])");
+  const json = await simulate("rules:\n  - allow: { kv: true }\n", "--tool", "keep", "--json");
+  expect(JSON.parse(json.lines.join("\n"))).toMatchObject({ grants: [{ capability: "kv" }], changes: [] });
   expect([same.code, other.code, wrong.code]).toEqual([0, 0, 3]);
   expect(wrong.lines[0]).toMatch(/policy\.yaml:2:\d+ {2}policy\.rules\[0\]\.tool is not one of/);
 });

@@ -30,6 +30,8 @@ test("glovebox python add: a tool runs with what it adds", async () => {
     stdout: `added  loud 1.0  loud-1.0-py3-none-any.whl\nadded  shout 1.2  shout-1.2-py3-none-any.whl\nwheels/pylock.toml: 2 packages\n`,
     stderr: "",
   });
+  const again = await glovebox(folder, ["python", "add", "-r", "requirements.txt", "--json"], env);
+  expect(JSON.parse(again.stdout)).toMatchObject({ wheels: [{ name: "loud" }, { name: "shout" }] });
   expect((await readdir(path.join(folder, "wheels"))).sort()).toEqual([
     "loud-1.0-py3-none-any.whl",
     "pylock.toml",

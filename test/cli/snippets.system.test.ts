@@ -35,7 +35,7 @@ function snippets(...args: readonly string[]) {
 }
 
 test("snippets save, list, show and delete are those of a server, and say what is wrong with a program", async () => {
-  const file = path.join(folder, "pair.ts");
+  const [file, other] = ["pair.ts", "other.ts"].map((name) => path.join(folder, name)) as [string, string];
   writeFileSync(file, "const name: string = 'Ada';\nreturn tools.greet({ name });\n");
   const saved = await snippets("save", "pair", file, "--description", "Greets Ada.");
   expect(saved.stdout).toMatch(/^snippets\.pair {2}[0-9a-f]{12} {2}greet {2}Greets Ada\.\n$/);
@@ -46,12 +46,15 @@ test("snippets save, list, show and delete are those of a server, and say what i
     tools: ["greet"],
   });
   writeFileSync(file, "return (");
+  writeFileSync(other, "return 1;");
   expect(await snippets("save", "pair", file, "--description", "Greets.")).toMatchObject({
     code: 3,
     stderr: expect.stringContaining("1 mistake"),
   });
   expect(await snippets("save", "pair", "--description", "Greets.")).toMatchObject({ code: 2 });
   expect((await snippets("delete", "pair")).stderr).toBe("snippets.pair is deleted\n");
+  await snippets("save", "pair", other, "--description", "Greets.");
+  expect(JSON.parse((await snippets("delete", "pair", "--json")).stdout)).toEqual({ name: "pair", removed: true });
   expect(await snippets("show", "pair")).toMatchObject({ code: 1, stderr: expect.stringContaining("such snippet") });
 });
 

@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { createInterface } from "node:readline";
+import { text } from "node:stream/consumers";
 import { afterEach, expect, test } from "vitest";
 import { type ConnectorAuth, createEngine, type Engine } from "../../../src/glovebox/index.ts";
 import { createServer } from "../../../src/server/http/server.ts";
@@ -62,19 +63,21 @@ async function open(hand: HandServer, auth: ConnectorAuth, stateDir: string): Pr
 
 const run = async (...args: readonly string[]) => (await glovebox(ROOT, args)).stdout;
 
-/** Runs `glovebox connectors login`, and opens the URL that it prints in a browser. */
-async function logIn(config: string, name: string): Promise<string> {
-  const args = [...MAIN, "connectors", "login", name, "--config", config];
-  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+/** Runs `glovebox connectors login`, and opens the URL that it prints in a browser: with `--json` it is on stderr. */
+async function logIn(config: string, name: string, json?: "--json"): Promise<string> {
+  const args = [...MAIN, "connectors", "login", name, "--config", config, ...(json === undefined ? [] : [json])];
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });
+  const [said, other] = json === undefined ? [child.stdout, child.stderr] : [child.stderr, child.stdout];
+  const rest = text(other);
   const lines: string[] = [];
-  for await (const line of createInterface(child.stdout)) {
+  for await (const line of createInterface(said)) {
     lines.push(line);
     if (!line.startsWith("Open ")) continue;
     const back = await browse(line.slice("Open ".length));
     const page = await fetch(back);
     lines.push(await page.text());
   }
-  return lines.join("\n");
+  return json === undefined ? lines.join("\n") : rest;
 }
 
 test("connectors check prints the lines to write, and connectors login logs a running engine in", async () => {
@@ -109,7 +112,11 @@ test("connectors check prints the lines to write, and connectors login logs a ru
   const files = await Promise.all(
     ["logins.sqlite", "logins.sqlite-wal"].map((name) => readFile(path.join(dir, name), "latin1").catch(() => "")),
   );
-  for (const text of [JSON.stringify([result, engine.connectors()]), ...files]) expect(text).not.toContain(token);
+  for (const each of [JSON.stringify([result, engine.connectors()]), ...files]) expect(each).not.toContain(token);
+  const out = await run("connectors", "logout", "hand", "--config", config, "--json");
+  const answer = { connector: "hand", tenant: "" };
+  expect(JSON.parse(out)).toEqual({ ...answer, isLoggedIn: false, wasLoggedIn: true });
+  expect(JSON.parse(await logIn(config, "hand", "--json"))).toEqual({ ...answer, isLoggedIn: true });
   expect(await run("connectors", "logout", "hand", "--config", config)).toContain("hand is logged out");
 });
 
