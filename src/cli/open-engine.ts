@@ -4,7 +4,7 @@ import type { Config } from "../server/config/schema.ts";
 import type { Engine } from "../kernel/engine/engine.ts";
 import type { EngineOptions } from "../kernel/engine/options.ts";
 import { CliError, EXIT } from "./exit.ts";
-import { whileWaiting } from "./progress.ts";
+import { whileLoading } from "./progress.ts";
 import { sampleCapabilities, samplePolicy, sampleTools } from "./samples.ts";
 
 /**
@@ -63,7 +63,8 @@ export async function openEngine({ tools }: Sources, config: Config, options: En
   // Load the engine only here: that takes longer than everything else in commands such as `--help`.
   const { createEngine } = await import("../standard/create-engine.ts");
   const named = tools === undefined ? config : { ...config, tools: [tools] };
-  return whileWaiting("loading tools", orUsage(createEngine({ ...withSamples(engineOptions(named)), ...options })));
+  const given = { ...withSamples(engineOptions(named)), ...options };
+  return whileLoading(() => orUsage(createEngine(given)));
 }
 
 /** Starts an engine without tools; other options come from the configuration. */

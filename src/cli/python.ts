@@ -67,7 +67,7 @@ async function addPackages(given: readonly string[], options: Options): Promise<
     const asked = await readAsked(given, options.requirements ?? []);
     if (asked.length === 0)
       throw new CliError(EXIT.USAGE, "no packages: name them, or a file with -r requirements.txt");
-    const { wheels, builtIn } = await whileWaiting("reading wheels", addWheels(asked, { folder, ...places }));
+    const { wheels, builtIn } = await whileWaiting(() => "reading wheels", addWheels(asked, { folder, ...places }));
     if (options.json === true) return printJson({ wheels, builtIn });
     for (const { name, version, file, isNew } of wheels)
       print(`${isNew ? "added" : "kept "}  ${name} ${version}  ${file}`);

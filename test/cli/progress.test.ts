@@ -10,7 +10,11 @@ test.each([
 ])("work of %i ms on a terminal is named each second, and leaves no line behind", async (ms, expected) => {
   let written = "";
   const terminal = { write: (text: string) => void (written += text) };
-  const waiting = whileWaiting("loading tools", new Promise<void>((resolve) => setTimeout(resolve, ms)), terminal);
+  const waiting = whileWaiting(
+    () => "loading tools",
+    new Promise<void>((resolve) => setTimeout(resolve, ms)),
+    terminal,
+  );
   await vi.advanceTimersByTimeAsync(ms);
   await waiting;
   expect(written).toBe(expected);

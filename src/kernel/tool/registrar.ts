@@ -16,6 +16,7 @@ import { failureOf } from "./failed-tools.ts";
 import type { ToolRuntimes } from "./runtimes/runtime.ts";
 import { configFor, type LocationExtras, readTools, requireTool } from "./module.ts";
 import type { Packages } from "./packages.ts";
+import { preparation } from "./preparation.ts";
 import { prepareDefined } from "./prepare-defined.ts";
 import { type RegisteredTool, registeredTool } from "./registered-tool.ts";
 import { MAX_TOOLS } from "./registry.ts";
@@ -51,7 +52,11 @@ export interface ToolPlace {
   readonly key: string;
 }
 
-type Work = () => Promise<readonly RegisteredTool[]>;
+/** The preparation of one source, which has a name. */
+interface Work {
+  readonly name: string;
+  readonly run: () => Promise<readonly RegisteredTool[]>;
+}
 
 /** Prepares tools with limited concurrency: each needs the bundler and then a worker. */
 export class Registrar {
@@ -113,7 +118,10 @@ export class Registrar {
       throw new GloveboxError("load_error", `more than ${MAX_TOOLS} tools are waiting to be registered`);
     }
     const maxMs = registrant === OPERATOR ? null : WAIT_MS;
-    const settled = await Promise.allSettled(works.map((work) => inTurn(preparing, work, maxMs)));
+    preparation.onFound(works.length);
+    const settled = await Promise.allSettled(
+      works.map(({ name, run }) => inTurn(preparing, run, maxMs).finally(() => preparation.onEnded(name))),
+    );
     if (preparing.size + preparing.pending === 0) this.#preparing.delete(registrant);
     const prepared = settled.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
     try {
@@ -206,9 +214,9 @@ export class Registrar {
   }
 
   async #worksFor(tool: ToolDefinition | ToolLocation, context: PrepareContext): Promise<readonly Work[]> {
-    if (!isLocation(tool)) return [async () => [await prepareTool(tool, context)]];
+    if (!isLocation(tool)) return [{ name: String(tool?.name), run: async () => [await prepareTool(tool, context)] }];
     const { sources, extras } = await found(tool, context);
-    return sources.map((source) => () => prepareModule(source, extras, context));
+    return sources.map((source) => ({ name: source.name, run: () => prepareModule(source, extras, context) }));
   }
 }
 
@@ -295,14 +303,14 @@ async function withBundle<Value>(
 }
 
 /** Prepares a tool in its turn; with `maxMs` it is refused once it has waited that long. */
-async function inTurn(queue: PQueue, work: Work, maxMs: number | null): ReturnType<Work> {
+async function inTurn(queue: PQueue, work: Work["run"], maxMs: number | null): ReturnType<Work["run"]> {
   if (maxMs === null) return queue.add(work);
   const wait = new AbortController();
   const timer = setTimeout(() => {
     const message = `other tools of its registrant were being prepared for ${maxMs / 1_000} s; register it again later`;
     wait.abort(new GloveboxError("load_error", message));
   }, maxMs);
-  const begin = (): ReturnType<Work> => {
+  const begin = (): ReturnType<Work["run"]> => {
     clearTimeout(timer);
     return work();
   };

@@ -1,0 +1,21 @@
+/** Hears of the tools that are prepared in this process: an engine that starts is nobody's to ask yet. */
+export interface PreparationListener {
+  /** So many more tools are to be prepared. */
+  readonly onFound: (count: number) => void;
+  /** The source of this name is prepared, or cannot be. */
+  readonly onEnded: (name: string) => void;
+}
+
+const listeners = new Set<PreparationListener>();
+
+/** Has a listener hear of all engines' tools until it is disposed of. */
+export function watchPreparation(listener: PreparationListener): Disposable {
+  listeners.add(listener);
+  return { [Symbol.dispose]: () => void listeners.delete(listener) };
+}
+
+/** Tells all listeners. */
+export const preparation: PreparationListener = {
+  onFound: (count) => listeners.forEach((listener) => listener.onFound(count)),
+  onEnded: (name) => listeners.forEach((listener) => listener.onEnded(name)),
+};
