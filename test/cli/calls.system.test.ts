@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { createEngine, type Engine } from "../../src/glovebox/index.ts";
+import { createEngine, defineCapability, type Engine } from "../../src/glovebox/index.ts";
 import { createKey } from "../../src/server/access/secret.ts";
 import { createServer, type Server } from "../../src/server/http/server.ts";
 import { DEAR, given, jsonOf, unchanged } from "../long-integers.ts";
@@ -107,16 +107,44 @@ test("calls replay and replay with an id run a kept call again, and say whether 
   expect(refused.stderr).toContain("its values were not kept");
 });
 
+test("replay with the id of each of 50 kept calls says that it is the same, and nothing is asked again", async () => {
+  let asked = 0;
+  const count = defineCapability({ name: "count", methods: { next: { handler: () => ++asked } } });
+  const source = "export default async ({ n }, { host }) => [n, await host.count.next({}), Math.random()];";
+  const kept = await createEngine({
+    workers: 1,
+    executor: "threads",
+    capabilities: [count],
+    policy: { rules: [{ allow: { count: true } }] },
+    calls: { path: ":memory:", keep: "everything" },
+    tools: [{ name: "ask", description: "Asks.", source, capabilities: { count: true } }],
+  });
+  await using own = await createServer(kept, { port: 0, drainMs: 100 });
+  const ids = Array.from({ length: 50 }, (_, n) => `ask${n}`);
+  for (const [n, id] of ids.entries()) await kept.execute({ id, name: "ask", arguments: { n } });
+  const ended = await Promise.all(ids.map((id) => glovebox(ROOT, ["replay", id, "--url", own.url])));
+  expect(ended.map(({ code, stderr }) => `${code} ${stderr}`)).toEqual(
+    ids.map(() => "0 glovebox: same result as kept\n"),
+  );
+  expect(asked).toBe(50);
+});
+
 test("calls diff prints a line for each difference", async () => {
   await engine.execute({ id: "worse", name: "fail", arguments: { why: "snow" } }, { tenant: "acme" });
   const { code, stdout } = await calls(["diff", "bad", "worse"]);
   expect(code).toBe(1);
   expect(stdout.split("\n")[0]).toBe('/error/message: "rain\\u001b[2J" -> "snow"');
+  const json = JSON.parse((await calls(["diff", "bad", "worse", "--json"])).stdout) as unknown;
+  const first = expect.objectContaining({ pointer: "/error/message", right: "snow" }) as unknown;
+  expect(json).toMatchObject({ isSame: false, differences: expect.arrayContaining([first]) as unknown });
   expect(await calls(["diff", "bad", "bad"])).toMatchObject({ code: 0, stdout: "" });
 });
 
-test("calls watch prints calls as they end, until the server stops", async () => {
-  const args = [...MAIN, "calls", "watch", "--tool", "fail", "--url", server.url];
+test.each([
+  ["a line", [], / {2}watched\d+ {2}ok {2}fail {2}- /],
+  ["JSON", ["--json"], /^\{.*"id":"watched\d+".*\}$/],
+])("calls watch prints %s for each call as it ends, until the server stops", async (_what, more, expected) => {
+  const args = [...MAIN, "calls", "watch", "--tool", "fail", "--url", server.url, ...more];
   const child = spawn(process.execPath, [...args, "--key-env", "KEY"], { env: { ...process.env, KEY: reader.secret } });
   onTestFinished(() => void child.kill("SIGKILL"));
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
@@ -128,7 +156,9 @@ test("calls watch prints calls as they end, until the server stops", async () =>
     await engine.execute({ id: `watched${at}`, name: "fail", arguments: { why: "" } });
     await Promise.race([seen, new Promise((resolve) => setTimeout(resolve, 25))]);
   }
-  expect((await next).value).toMatch(/ {2}watched\d+ {2}ok {2}fail {2}- /);
+  const { value } = (await next) as { readonly value: string };
+  expect(value).toMatch(expected);
+  if (more.length > 0) expect(JSON.parse(value)).toMatchObject({ tool: "fail", code: "ok" });
 });
 
 test("calls export prints what a file has, and import adds it to another one, where it is replayed", async () => {
@@ -144,7 +174,7 @@ test("calls export prints what a file has, and import adds it to another one, wh
   const kept = await first.calls.get("sum");
   await first.close();
   const run = (...args: string[]) => glovebox(ROOT, ["calls", ...args]);
-  const { stdout } = await run("export", "--file", from ?? "");
+  const { stdout } = await run("export", "--file", from ?? "", "--json");
   expect(stdout.trimEnd().split("\n")).toHaveLength(2);
   await writeFile(lines ?? "", stdout);
   expect((await run("import", lines ?? "", "--file", to ?? "")).stderr).toContain("2 calls were added");

@@ -105,6 +105,9 @@ test("calls approve takes the digest that was seen, or what there is now, and as
   expect([other.code, other.stderr]).toEqual([1, expect.stringContaining("answers with 409")]);
   const own = await calls(["approve", one, "--yes"], "caller");
   expect([own.code, own.stderr]).toEqual([4, expect.stringContaining("the key that made a call may not decide it")]);
+  const three = await paused("refund", { order: 4 });
+  const told = await calls(["approve", three, "--yes", "--json"]);
+  expect([told.code, JSON.parse(told.stdout)]).toEqual([0, expect.objectContaining({ id: three })]);
   const approved = await calls(["approve", one, "--yes", "--arguments", '{"order":20}', "--actor", "ada"]);
   expect(approved).toMatchObject({ code: 0, stdout: expect.stringMatching(`^${one}: (?:ready|running|ended)\n$`) });
   expect(await calls(["result", one, "--wait", "20"], "caller")).toMatchObject({
@@ -139,6 +142,14 @@ test("calls signal, cancel and result: 4 is the exit code of a call that waits s
   expect(await calls(["result", one, "--wait", "20"], "caller")).toMatchObject({ stdout: '{"sum":12}\n' });
   expect(await calls(["cancel", two, "--reason", "withdrawn"], "caller")).toMatchObject({ stdout: `${two}: ended\n` });
   expect(await calls(["signal", two, "payment", "--payload", "{"], "caller")).toMatchObject({ code: 3 });
+  const [three, four] = await Promise.all([paused("wait"), paused("wait")]);
+  for (const args of [
+    ["signal", three, "payment"],
+    ["cancel", four],
+  ]) {
+    const { code, stdout } = await calls([...args, "--json"], "caller");
+    expect([code, JSON.parse(stdout)]).toEqual([0, expect.objectContaining({ id: args[1] })]);
+  }
   expect(await calls(["cancel", "c_nothing"], "caller")).toMatchObject({ code: 1 });
 });
 

@@ -16,10 +16,23 @@ function scratchFolder(): string {
   return folder;
 }
 
-async function call(url: string): Promise<number> {
-  const body = JSON.stringify({ id: "one", name: "greet", arguments: { name: "Ada" } });
+interface Asked {
+  readonly id: string;
+  readonly name: string;
+  readonly why?: string;
+}
+
+async function callWith(url: string, { id, name, ...args }: Asked, tenant?: string): Promise<number> {
+  const options = tenant === undefined ? {} : { options: { tenant } };
+  const body = JSON.stringify({ id, name, arguments: { name: "Ada", ...args }, ...options });
   const headers = { "content-type": "application/json" };
-  return (await fetch(`${url}/v1/execute`, { method: "POST", headers, body })).status;
+  const response = await fetch(`${url}/v1/execute`, { method: "POST", headers, body });
+  await response.arrayBuffer();
+  return response.status;
+}
+
+function call(url: string): Promise<number> {
+  return callWith(url, { id: "one", name: "greet" });
 }
 
 test("a server keeps calls in its state folder, over a restart", async () => {
@@ -35,6 +48,68 @@ test("a server keeps calls in its state folder, over a restart", async () => {
   await using again = await serve(args, { cwd });
   const page = (await (await fetch(`${again.url}/v1/calls?tool=greet`)).json()) as CallPage;
   expect(page.calls).toMatchObject([{ id: "one", code: "ok" }]);
+});
+
+/** Of five tools and three tenants; every tenth fails. */
+const CALLS = Array.from({ length: 1_000 }, (_, at) => ({
+  id: `c${at}`,
+  name: `tool${at % 5}`,
+  tenant: ["acme", "beta", "gamma"][at % 3] ?? "",
+  why: at % 10 === 9 ? `Number ${at} has failed` : "",
+}));
+const AT_ONCE = 50;
+
+/** The ids of all calls that a server lists, over all pages. */
+async function listed(url: string, query: Readonly<Record<string, string>>): Promise<readonly string[]> {
+  const ids: string[] = [];
+  let cursor: string | null = "";
+  while (cursor !== null) {
+    const asked = new URLSearchParams({ limit: "200", ...query, ...(cursor === "" ? {} : { cursor }) });
+    const page = (await (await fetch(`${url}/v1/calls?${asked.toString()}`)).json()) as CallPage;
+    ids.push(...page.calls.map(({ id }) => id));
+    cursor = page.cursor;
+  }
+  return ids.toSorted();
+}
+
+test("1,000 calls over HTTP are found by exact filters, and as well after a restart", async () => {
+  const cwd = scratchFolder();
+  for (let at = 0; at < 5; at++) {
+    const spec = `{ name: "tool${at}", description: "Fails if it is told to.", inputSchema: { type: "object" } }`;
+    const run = "({ why }) => { if (why !== '') throw new Error(why); return 1; }";
+    writeFileSync(join(cwd, `tool${at}.js`), `export const spec = ${spec}; export default ${run};`);
+  }
+  const args = [".", "--executor", "threads"];
+  const expectFound = async (url: string): Promise<void> => {
+    const fits = (is: (call: (typeof CALLS)[number]) => boolean) =>
+      CALLS.flatMap((one) => (is(one) ? [one.id] : [])).toSorted();
+    await expect.poll(async () => (await listed(url, {})).length).toBe(CALLS.length);
+    expect(await listed(url, {})).toEqual(fits(() => true));
+    expect(await listed(url, { code: "tool_error", tenant: "acme" })).toEqual(
+      fits(({ tenant, why }) => tenant === "acme" && why !== ""),
+    );
+    expect(await listed(url, { code: "ok", tool: "tool4" })).toEqual(
+      fits(({ name, why }) => name === "tool4" && why === ""),
+    );
+    expect(await listed(url, { text: "number 19", tenant: "beta" })).toEqual(
+      fits(({ tenant, why }) => tenant === "beta" && why.startsWith("Number 19")),
+    );
+    expect(await listed(url, { until: "2020-01-01T00:00:00Z" })).toEqual([]);
+    expect(await listed(url, { since: "2020-01-01T00:00:00Z", code: "tool_error" })).toHaveLength(100);
+  };
+  {
+    await using served = await serve(args, { cwd });
+    for (let at = 0; at < CALLS.length; at += AT_ONCE) {
+      const some = CALLS.slice(at, at + AT_ONCE);
+      const codes = await Promise.all(some.map(({ tenant, ...one }) => callWith(served.url, one, tenant)));
+      expect(new Set(codes)).toEqual(new Set([200]));
+    }
+    await expectFound(served.url);
+    served.signal("SIGTERM");
+    await served.exit;
+  }
+  await using again = await serve(args, { cwd });
+  await expectFound(again.url);
 });
 
 test("--keep-calls nothing keeps nothing, and a store that cannot be written does not stop calls", async () => {
