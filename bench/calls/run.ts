@@ -1,16 +1,30 @@
-/** Times of a store of calls with many rows: `npm run bench:calls -- 100000 1000000`, or with `redis` before the numbers. */
-import { mkdtempSync, rmSync, statSync } from "node:fs";
+/**
+ * Times and memory of a store of calls with many rows: `npm run bench:calls -- 100000 1000000 [--json FILE]`, or with
+ * `redis` before the numbers. It exits with 1 where a list of 50 calls takes longer than its bound. The report goes to
+ * FILE as JSON.
+ */
+import { createHash } from "node:crypto";
+import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 import { type CallCells, type CallFilter, readFilter } from "../../src/kernel/store/calls/call-record.ts";
 import { DEFAULT_KEYS } from "../../src/kernel/store/calls/ledger.ts";
 import { RedisKeptCalls } from "../../src/fleet/kept-calls/redis-kept-calls.ts";
 import type { CallBackend } from "../../src/kernel/store/calls/thread/call-backend.ts";
 import { FileCalls } from "../../src/kernel/store/calls/thread/file-calls.ts";
 import { connectTo, startRedis } from "../../test/redis-server.ts";
+import { describeMachine, type Report, renderReport, type ScenarioReport } from "../report.ts";
+import type { Row } from "../scenario.ts";
 
 const BATCH = 256;
 const ROUNDS = 15;
+/** Longest time for a list of 50 calls of a million, in milliseconds: of the median, as others use the machine too. */
+const LIST_MAX_MS = 20;
+const LISTS = "list_ms";
+const MIB = 1024 ** 2;
+const EXIT_MISSED = 1;
+const EXIT_USAGE = 2;
 const BEGIN_MS = 1_800_000_000_000;
 /** One of so many calls has failed, and has a detail. */
 const FAILED_EVERY = 50;
@@ -103,49 +117,98 @@ async function timed(rounds: number, work: (round: number) => Promise<unknown>):
   return times;
 }
 
-function line(name: string, times: readonly number[]): void {
-  const sorted = times.toSorted((a, b) => a - b);
-  const at = (share: number): string => (sorted[Math.floor(share * (sorted.length - 1))] ?? 0).toFixed(2);
-  console.log(`  ${name}: median ${at(0.5)} ms, most ${at(1)} ms`);
+function rowOf(subject: string, metric: string, unit: string, figures: readonly number[]): Row {
+  const sorted = figures.toSorted((a, b) => a - b);
+  const at = (share: number): number => sorted[Math.floor(share * (sorted.length - 1))] ?? NaN;
+  return { subject, metric, unit, better: "lower", median: at(0.5), min: at(0), max: at(1), ratios: {} };
 }
 
-async function measure(rows: number, store: Measured): Promise<void> {
-  const { calls, aged } = store;
+/** Memory of this process, in which the store of a file works, before and after it has done something. */
+function memoryRow(subject: string): Row {
+  return rowOf(subject, "resident_mib", "MiB", [process.memoryUsage.rss() / MIB]);
+}
+
+async function write(rows: number, store: Measured): Promise<readonly Row[]> {
   const detail = { json: JSON.stringify({ arguments: { text: "x".repeat(2_000) }, output: null }), run: null };
   const [before, ownBefore] = [await store.use(), process.cpuUsage()];
   const [writeMs = 0] = await timed(1, async () => {
     for (let at = 0; at < rows; at += BATCH) {
       const batch = Array.from({ length: Math.min(BATCH, rows - at) }, (_, more) => cellsOf(at + more));
-      await calls.add(batch.map((cells) => [cells, cells[8] === "ok" ? null : detail]));
+      await store.calls.add(batch.map((cells) => [cells, cells[8] === "ok" ? null : detail]));
     }
   });
   const own = process.cpuUsage(ownBefore);
   const after = await store.use();
-  const each = (total: number): string => (total / rows).toFixed(1);
-  console.log(`${rows} calls, ${Math.floor(rows / FAILED_EVERY)} with a detail of 2 kB`);
-  console.log(`  written: ${each(writeMs * 1_000)} µs for a call`);
-  console.log(
-    `  processor time for a call: ${each(own.user + own.system)} µs, of Redis ${each(after.cpuUs - before.cpuUs)} µs`,
-  );
-  console.log(
-    `  size: ${((after.bytes - before.bytes) / 1024 ** 2).toFixed(0)} MiB, ${each(after.bytes - before.bytes)} bytes for a call`,
-  );
-  for (const [name, filter] of Object.entries(FILTERS)) {
-    line(`50 calls ${name}`, await timed(ROUNDS, () => calls.list(readFilter(filter))));
-  }
-  const middle = Math.floor(rows / 2);
-  line(
-    "50 calls from the middle",
-    await timed(ROUNDS, () => calls.list(readFilter({ cursor: `${BEGIN_MS + middle}-${middle}` }))),
-  );
-  line("one call by its id", await timed(ROUNDS, (round) => calls.get(`c${round * 50}`, null)));
-  line("a piece of sweeping", await timed(40, () => aged.sweep(BEGIN_MS + rows)));
+  const each = (subject: string, total: number): Row => rowOf(subject, "for_a_call_us", "us", [total / rows]);
+  return [
+    each("written", writeMs * 1_000),
+    each("processor time", own.user + own.system),
+    ...(after.cpuUs > 0 ? [each("processor time of Redis", after.cpuUs - before.cpuUs)] : []),
+    rowOf("size", "bytes_for_a_call", "bytes", [(after.bytes - before.bytes) / rows]),
+  ];
 }
 
-const [place, ...numbers] = process.argv.slice(2);
-const isRedis = place === "redis";
-const given = (isRedis || place === undefined ? numbers : [place, ...numbers]).map(Number);
-for (const rows of given.length === 0 ? [100_000] : given) {
-  await using store = await (isRedis ? openRedis() : openFile());
-  await measure(rows, store);
+/** `place`: where the calls are, in words. */
+async function measure(rows: number, store: Measured, place: string): Promise<ScenarioReport> {
+  const { calls, aged } = store;
+  const found = createHash("sha256");
+  const measured: Row[] = [memoryRow("before"), ...(await write(rows, store)), memoryRow("after writing")];
+  const list = async (name: string, filter: CallFilter): Promise<void> => {
+    const page = await calls.list(readFilter(filter));
+    for (const { id } of page.calls) found.update(id);
+    const times = await timed(ROUNDS, () => calls.list(readFilter(filter)));
+    measured.push(rowOf(`50 calls ${name}`, LISTS, "ms", times));
+  };
+  for (const [name, filter] of Object.entries(FILTERS)) await list(name, filter);
+  const middle = Math.floor(rows / 2);
+  await list("from the middle", { cursor: `${BEGIN_MS + middle}-${middle}` });
+  const gets = await timed(ROUNDS, (round) => calls.get(`c${round * 50}`, null));
+  const sweeps = await timed(40, () => aged.sweep(BEGIN_MS + rows));
+  measured.push(
+    memoryRow("after lists"),
+    rowOf("one call by its id", "get_ms", "ms", gets),
+    rowOf("a piece of sweeping", "sweep_ms", "ms", sweeps),
+  );
+  return { name: `${rows} calls ${place}`, state: "quiet", rows: measured, checksum: found.digest("hex").slice(0, 16) };
+}
+
+/** The lists that took longer than they may. */
+function missed({ scenarios }: Report): readonly string[] {
+  const lists = scenarios.flatMap(({ name, rows }) => rows.map((row) => ({ name, ...row })));
+  return lists
+    .filter(({ metric, median }) => metric === LISTS && !(median <= LIST_MAX_MS))
+    .map(
+      ({ name, subject, median }) => `${name}: ${subject} took ${median.toFixed(1)} ms, the bound is ${LIST_MAX_MS} ms`,
+    );
+}
+
+async function main(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    options: { json: { type: "string" } },
+    allowPositionals: true,
+  });
+  const isRedis = positionals[0] === "redis";
+  const given = positionals.slice(isRedis ? 1 : 0).map(Number);
+  if (given.some((rows) => !Number.isInteger(rows) || rows < 1)) throw new RangeError("numbers of calls are whole");
+  const startedAt = new Date().toISOString();
+  const scenarios: ScenarioReport[] = [];
+  for (const rows of given.length === 0 ? [100_000] : given) {
+    await using store = await (isRedis ? openRedis() : openFile());
+    scenarios.push(await measure(rows, store, isRedis ? "in Redis" : "in a file"));
+  }
+  const report: Report = { machine: describeMachine(), startedAt, smoke: false, scenarios };
+  if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(report, null, 2)}\n`);
+  console.log(renderReport(report));
+  const late = missed(report);
+  for (const each of late) console.error(each);
+  return late.length === 0 ? 0 : EXIT_MISSED;
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  if (!(error instanceof TypeError || error instanceof RangeError)) throw error;
+  console.error(`${error.message}\nUsage: bench:calls [redis] [NUMBER]… [--json FILE]`);
+  process.exitCode = EXIT_USAGE;
 }

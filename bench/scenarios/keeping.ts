@@ -1,6 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { DatabaseSync } from "node:sqlite";
 import type { Keep } from "../../src/kernel/store/calls/call-record.ts";
@@ -16,6 +17,9 @@ import { addArguments, addTool, expectedSum } from "../tools.ts";
 
 const CONCURRENCY = 256;
 const NANOSECONDS = 1e6;
+/** How often a file is harmed that the store begins anew. */
+const HARM_MS = 100;
+const PAGE_BYTES = 4_096;
 const BASELINE = "nothing is kept";
 const KEPT = {
   [BASELINE]: { keep: "nothing" },
@@ -23,13 +27,17 @@ const KEPT = {
   "everything is kept": { keep: "everything" },
   "the file is locked": { keep: "failures", harm: lock },
   "the file is of another program": { keep: "failures", harm: (path: string) => writeFileSync(path, "something") },
+  "the file is deleted again and again": { keep: "failures", harm: (path: string) => again(() => remove(path)) },
+  "the file is damaged again and again": { keep: "failures", harm: (path: string) => again(() => damage(path)) },
+  "the disk is full": { keep: "failures", harm: fullDisk },
+  "the disk is read-only": { keep: "failures", harm: readOnlyDisk },
 } as const satisfies Readonly<Record<string, Kept>>;
 
 type Measured = Throughput & { readonly delayMs: number };
 
 interface Kept {
   readonly keep: Keep;
-  /** Makes a file unusable before its first use. */
+  /** Makes a file unusable before its first use, or from then on. Throws where this machine does not let it. */
   readonly harm?: (path: string) => Disposable | void;
 }
 
@@ -45,9 +53,16 @@ export const keeping: Scenario = {
     opened.defer(() => rmSync(folder, { recursive: true }));
     const subjects: Subject[] = [];
     for (const [name, { keep, harm }] of Object.entries<Kept>(KEPT)) {
-      const path = join(folder, `${subjects.length}.sqlite`);
-      const harmed = harm?.(path);
-      if (harmed !== undefined) opened.use(harmed);
+      const path = join(folder, `${subjects.length}`, "calls.sqlite");
+      mkdirSync(dirname(path));
+      try {
+        const harmed = harm?.(path);
+        if (harmed !== undefined) opened.use(harmed);
+      } catch (error) {
+        context.progress(`${name}: left out, as it needs root on Linux (${String(error)})`);
+        rmSync(dirname(path), { recursive: true });
+        continue;
+      }
       const engine = opened.use(await openEngine("process", { calls: { keep, path }, stateDir: folder }));
       await engine.register(addTool("add"));
       const against = name === BASELINE ? [] : [BASELINE];
@@ -64,10 +79,59 @@ export const keeping: Scenario = {
 
 /** Holds the lock of a file, as another process that writes for ever. */
 function lock(path: string): Disposable {
-  const database = new DatabaseSync(path);
-  layOut(database, 2 ** 30, CALLS_LAYOUT);
+  const database = create(path);
   database.exec("BEGIN IMMEDIATE");
   return { [Symbol.dispose]: () => database.close() };
+}
+
+function create(path: string): DatabaseSync {
+  const database = new DatabaseSync(path);
+  layOut(database, 2 ** 30, CALLS_LAYOUT);
+  return database;
+}
+
+function again(harm: () => void): Disposable {
+  const timer = setInterval(harm, HARM_MS).unref();
+  return { [Symbol.dispose]: () => clearInterval(timer) };
+}
+
+function remove(path: string): void {
+  for (const end of ["", "-wal", "-shm"]) rmSync(path + end, { force: true });
+}
+
+/** Leaves the first page, and zeros in the place of all others. */
+function damage(path: string): void {
+  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  if (size <= PAGE_BYTES) return;
+  truncateSync(path, PAGE_BYTES);
+  truncateSync(path, size);
+}
+
+/** Gives a file a small disk of its own. */
+function onDisk(path: string): Disposable {
+  const place = dirname(path);
+  execFileSync("mount", ["-t", "tmpfs", "-o", "size=1m", "tmpfs", place], { stdio: "pipe" });
+  create(path).close();
+  // The engine is closed after it.
+  return { [Symbol.dispose]: () => void execFileSync("umount", ["--lazy", place], { stdio: "pipe" }) };
+}
+
+function fullDisk(path: string): Disposable {
+  const disk = onDisk(path);
+  for (let size = 2 ** 20; size >= 1; size /= 2) {
+    try {
+      writeFileSync(join(dirname(path), "ballast"), Buffer.alloc(size), { flag: "a" });
+    } catch {
+      // Less is left.
+    }
+  }
+  return disk;
+}
+
+function readOnlyDisk(path: string): Disposable {
+  const disk = onDisk(path);
+  execFileSync("mount", ["-o", "remount,ro", dirname(path)], { stdio: "pipe" });
+  return disk;
 }
 
 /**
