@@ -104,3 +104,15 @@ async function runAxe(page: Page, options: RunOptions): Promise<string[]> {
 export function part(page: Page, name: string) {
   return page.getByRole("region", { name, exact: true });
 }
+
+/** The text of what has the focus. */
+export const focused = (page: Page): Promise<string> => page.evaluate<string>("document.activeElement.textContent");
+
+/** Presses Tab until something with such a text has the focus. */
+export async function tabTo(page: Page, text: string): Promise<void> {
+  for (let press = 0; press < 60; press++) {
+    if ((await focused(page)).startsWith(text)) return;
+    await page.keyboard.press("Tab");
+  }
+  throw new Error(`the keyboard does not reach ${text}`);
+}

@@ -11,6 +11,12 @@ const CALLS = 450;
 const TOOLS: readonly ToolDefinition[] = [
   { name: "add", description: "Adds.", source: "export default ({ a, b }) => { console.log('adds'); return a + b; };" },
   {
+    name: "asks",
+    description: "Asks for something outside.",
+    source: "export default async ({ a }, { host }) => [a, await host.gate.ask({}), Math.random()];",
+    capabilities: { gate: true },
+  },
+  {
     name: "work",
     description: "Asks for this and that.",
     source: `export default async ({ text }, { host }) => {
@@ -25,11 +31,16 @@ const TOOLS: readonly ToolDefinition[] = [
 ];
 
 let browser: Browser;
+/** How often a tool has asked for something outside. */
+let asked = 0;
 let engine: Engine;
 let server: Server;
 
 beforeAll(async () => {
-  const gate = defineCapability({ name: "gate", methods: { pass: { handler: () => "passed" } } });
+  const gate = defineCapability({
+    name: "gate",
+    methods: { pass: { handler: () => "passed" }, ask: { handler: () => ++asked } },
+  });
   engine = await createEngine({
     workers: 1,
     executor: "threads",
@@ -52,6 +63,42 @@ afterAll(() => Promise.all([browser.close(), server.close()]));
 
 const TO_THE_END = 'document.querySelector(".call-box")?.scrollTo(0, 1e9)';
 const rows = (page: Page) => part(page, "Past calls").locator("tr[aria-rowindex]");
+
+/** Has a page's lists be of so many calls, in parts of 5,000; answers with where later parts began. */
+async function inventRows(page: Page, count: number): Promise<number[]> {
+  const call = { version: "1", tenant: "t", parentId: null, code: "ok", error: null, queueMs: 0, wallMs: 1 };
+  const asked: number[] = [];
+  await page.route(/\/v1\/calls\?/, (route) => {
+    const at = Number(new URL(route.request().url()).searchParams.get("cursor") ?? "0");
+    if (at > 0) asked.push(at);
+    const end = Math.min(count, at + 5_000);
+    const calls = Array.from({ length: end - at }, (_, index) => ({
+      id: `c${at + index}`,
+      tool: "t",
+      beginMs: at + index,
+      ...call,
+    }));
+    return route.fulfill({ json: { calls, cursor: end < count ? String(end) : null } });
+  });
+  return asked;
+}
+
+/** The median time between two frames while the list is scrolled by five rows with each of them. */
+async function medianFrameMs(page: Page): Promise<number> {
+  const times = await page.evaluate<readonly number[]>(`(async () => {
+    const element = document.querySelector(".call-box");
+    const times = [];
+    let before = await new Promise(requestAnimationFrame);
+    for (let frame = 0; frame < 120; frame++) {
+      element.scrollTop = (element.scrollTop + 5 * 36) % (element.scrollHeight - element.clientHeight);
+      const now = await new Promise(requestAnimationFrame);
+      times.push(now - before);
+      before = now;
+    }
+    return times;
+  })()`);
+  return times.toSorted((a, b) => a - b)[times.length / 2] ?? NaN;
+}
 
 describe("past calls", () => {
   test("are filtered by what the address says, and the address says what is filtered", async () => {
@@ -139,6 +186,16 @@ describe("past calls", () => {
     expect(complaints.filter((line) => !line.includes("status of 4"))).toEqual([]);
   });
 
+  test("are replayed the same, 50 of them, and nothing outside is asked again", async () => {
+    for (let a = 0; a < 50; a++) await engine.execute({ name: "asks", arguments: { a } }, { tenant: "fifty" });
+    expect(asked).toBe(50);
+    await using visited = await visit(browser, `${server.url}/#/calls?tenant=fifty`);
+    const { page } = visited;
+    await page.getByRole("button", { name: "Replay the newest 50 calls" }).click();
+    await page.getByText("50 of 50 replays the same").first().waitFor();
+    expect(asked).toBe(50);
+  });
+
   test("of a tool are on its page, with how long they take", async () => {
     await using visited = await visit(browser, `${server.url}/#/tools/add`);
     const calls = part(visited.page, "Last calls");
@@ -146,22 +203,17 @@ describe("past calls", () => {
     expect(await calls.getByRole("row").count()).toBe(21);
   });
 
-  test("a list of 100,000 rows draws a frame in time, wherever it is", async () => {
+  test("a list of 100,000 rows draws its frames as a list of 100 does, wherever it is", async () => {
     await using visited = await visit(browser, server.url);
     const { page } = visited;
-    const call = { version: "1", tenant: "t", parentId: null, code: "ok", error: null, queueMs: 0, wallMs: 1 };
-    const asked: number[] = [];
-    await page.route(/\/v1\/calls\?/, (route) => {
-      const at = Number(new URL(route.request().url()).searchParams.get("cursor") ?? "0");
-      if (at > 0) asked.push(at);
-      const calls = Array.from({ length: 5_000 }, (_, index) => ({
-        id: `c${at + index}`,
-        tool: "t",
-        beginMs: at + index,
-        ...call,
-      }));
-      return route.fulfill({ json: { calls, cursor: at < 95_000 ? String(at + 5_000) : null } });
-    });
+    await inventRows(page, 100);
+    await page.evaluate("location.hash = '#/calls'");
+    await page.getByText("100 calls", { exact: true }).waitFor();
+    const shortMs = await medianFrameMs(page);
+    await page.unrouteAll();
+    const asked = await inventRows(page, 100_000);
+    await page.evaluate("location.hash = '#/'");
+    await page.getByRole("heading", { name: "Overview" }).waitFor();
     await page.evaluate("location.hash = '#/calls'");
     await expect
       .poll(
@@ -173,6 +225,8 @@ describe("past calls", () => {
       )
       .toBe(1);
     expect(asked).toHaveLength(19);
+    // All rows of it take seconds for a frame.
+    expect((await medianFrameMs(page)) / shortMs).toBeLessThan(4);
     const drawn = await page.evaluate<readonly number[]>(`(async () => {
       const element = document.querySelector(".call-box");
       const counts = [];
@@ -297,13 +351,7 @@ describe("one past call", () => {
 test("axe finds nothing wrong with past calls", async () => {
   for (const address of ["#/calls?tenant=acme", "#/calls/work-1", "#/calls/long?tab=explanation", "#/tools"]) {
     await using visited = await visit(browser, `${server.url}/${address}`);
-    const { page } = visited;
-    await page.getByRole("table").first().waitFor();
-    expect(await violationsOf(page)).toEqual([]);
-    for (const width of [720, 320]) {
-      await page.setViewportSize({ width, height: 700 });
-      expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(width);
-    }
-    expect(await violationsOf(page)).toEqual([]);
+    await visited.page.getByRole("table").first().waitFor();
+    expect(await violationsOf(visited.page)).toEqual([]);
   }
 });

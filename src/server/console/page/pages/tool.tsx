@@ -109,7 +109,7 @@ function LastCalls({ tool }: { tool: string }) {
     tenant === "" ? "—" : tenant,
     <a
       href={addressOf("tools", tool, { from: id })}
-      aria-label={`Run the call of ${formatTime(beginMs)} again with edits`}
+      aria-label={`Run again with edits: the call of ${formatTime(beginMs)}`}
     >
       Run again
     </a>,
