@@ -37,7 +37,8 @@ const CHECKSUMS = {
   "python, quiet": "693e3c3ba01f7149",
   "metrics, quiet": "3d586f167f8f0577",
   "tracing, quiet": "173680c39f0af722",
-  "keeping, quiet": "d748e585794e478f",
+  // Two of its disks are mounted.
+  "keeping, quiet": process.getuid?.() === 0 ? "3d5ef663978a4796" : "ab3f5dad45f9d3ad",
   "open-loop, quiet": "d748e585794e478f",
   "mixed-load, quiet": "1d66932b466a7403",
   "overload, quiet": "881f8dfe58fbb6aa",
