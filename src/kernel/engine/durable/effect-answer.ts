@@ -16,6 +16,8 @@ export function answerText(wait: CallWait & { readonly kind: "approval" | "outco
   if (wait.kind !== "outcome") return text;
   const { asked, arguments: args } = wait;
   if (TOOL_CALLS.includes(asked)) return `{"ok":true,"output":${text}}`;
+  // A file's operation answers with a value or an error of the system: what a person says is the value.
+  if (asked.startsWith("fs.")) return `{"value":${text}}`;
   switch (asked) {
     case "fetch.request":
       return JSON.stringify(responseOf(answer, urlOf(args)));
@@ -24,6 +26,9 @@ export function answerText(wait: CallWait & { readonly kind: "approval" | "outco
       return JSON.stringify({ status: STATUS.ok, headers: [["content-type", "application/json"]], body: text });
     case "connector.call":
       return JSON.stringify(`{"structuredContent":${text}}`);
+    // So is a binary, whose output is the text of a file.
+    case "native.run":
+      return JSON.stringify({ exitCode: 0, ended: null, stdout: "", stderr: "", output: text });
     default:
       return text;
   }
