@@ -1,19 +1,24 @@
-import { spawn } from "node:child_process";
+import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdtemp, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
+import { noJail } from "../../broker/capabilities/exec/opened.ts";
 import { runProgram } from "../program.ts";
+import { Desk } from "./desk.ts";
+import { LOST_ROWS, type LostRow, STOPPED_ROW } from "./lost-rows.ts";
 
 /* A call that waits needs no process: it goes on in another one, with the code with which it began. */
 
+const FLAGS = ["--no-node-snapshot", "--no-warnings"];
+const fileOf = (program: string): string => fileURLToPath(new URL(`../programs/${program}.ts`, import.meta.url));
+
 /** Runs a program that is killed once it has said a line. Gives that. */
 export async function killed(program: string, args: readonly string[]): Promise<unknown> {
-  const file = fileURLToPath(new URL(`../programs/${program}.ts`, import.meta.url));
-  const child = spawn(process.execPath, ["--no-node-snapshot", "--no-warnings", file, ...args], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+  const child = spawn(process.execPath, [...FLAGS, fileOf(program), ...args], { stdio: ["ignore", "pipe", "inherit"] });
   const ended = once(child, "exit");
   // Without a line, it has ended by itself.
   const [line] = (await Promise.race([once(createInterface(child.stdout), "line"), ended])) as [string];
@@ -53,54 +58,7 @@ export function describeRestarts(folder: () => string, placeOf: (name: string) =
     expect(JSON.parse(stdout)).toMatchObject({ result: { output: { version: "old" } }, effects: [{ refunded: 7 }] });
   });
 
-  /* Each row of the table of what a lost process leaves: the process is really killed there. */
   describe.concurrent("a call whose process is killed", () => {
-    const end = async (where: string, decision = "") => {
-      const name = where.replace(" ", "-") + decision;
-      const [at, effects] = [placeOf(name), join(folder(), `${name}.txt`)];
-      const { id } = (await killed("lost", ["begin", at, effects, where])) as { readonly id: string };
-      const { stdout } = await runProgram("lost", ["finish", at, effects, id, decision]);
-      return JSON.parse(stdout) as {
-        readonly output: unknown;
-        readonly states: readonly string[];
-        readonly done: string[];
-      };
-    };
-
-    test("while it reads goes on by itself, with no effect twice", async () => {
-      const { output, states, done } = await end("read");
-      expect(output).toEqual([false, "added 1", "read", "added 2"]);
-      expect(states).not.toContain("in_doubt");
-      expect(done).toEqual(["1", "2"]);
-    });
-
-    test("after it wrote to kv goes on by itself, and has written once", async () => {
-      const { output, states } = await end("kv");
-      expect(output).toEqual([false, 1, 2]);
-      expect(states).not.toContain("in_doubt");
-    });
-
-    test("before an effect of its own happened is in doubt, and does it once when a person says so", async () => {
-      const { output, states, done } = await end("before 1", "did_not_happen");
-      expect(output).toEqual([false, "added 1", "read", "added 2"]);
-      expect(states).toContain("in_doubt");
-      expect(done).toEqual(["1", "2"]);
-    });
-
-    test("after an effect of its own happened is in doubt, and goes on with the answer that a person gives", async () => {
-      const { output, states, done } = await end("after 1", "happened");
-      expect(output).toEqual([false, "told", "read", "added 2"]);
-      expect(states).toContain("in_doubt");
-      expect(done).toEqual(["1", "2"]);
-    });
-
-    test("in a call of another tool is in doubt about that, and goes on with the output that a person gives", async () => {
-      const { output, states, done } = await end("after 2", "happened");
-      expect(output).toEqual([false, "added 1", "read", "told"]);
-      expect(states).toContain("in_doubt");
-      expect(done).toEqual(["1", "2"]);
-    });
-
     test("while it is undone is undone to its end, with each effect once", async () => {
       const [at, effects] = [placeOf("undone"), join(folder(), "undone.txt")];
       const { id } = (await killed("undoes", ["begin", at, effects, "all"])) as { readonly id: string };
@@ -120,5 +78,106 @@ export function describeRestarts(folder: () => string, placeOf: (name: string) =
         done: [1, 2, 3, -3, -2, -1],
       });
     });
+
+    let losing: Promise<Lost> | undefined;
+    const lost = (): Promise<Lost> => (losing ??= lose(folder(), placeOf("lost")));
+
+    test.for(LOST_ROWS)("$title", async ({ name, inJail, doubt, output, isPlain, seen }, { skip }) => {
+      skip(inJail === true && noJail !== undefined, noJail);
+      const { ends, outside } = await lost();
+      const end = isPlain === true ? undefined : { name, output, error: null, ...(doubt && { doubt: doubt.asked }) };
+      expect(ends.find((one) => one.name === name)).toEqual(end);
+      expect(outside(name)).toEqual(seen);
+    });
+
+    test("hears of its end and does nothing more where it was only stopped, and another process has taken it over", async () => {
+      const { ends, outside, heard } = await lost();
+      const { name, output, seen } = STOPPED_ROW;
+      expect(heard).toEqual({ ended: name, output, error: null });
+      expect(ends.find((one) => one.name === name)).toEqual({ name, output, error: null });
+      expect(outside(name)).toEqual(seen);
+    });
   });
+}
+
+/** What was left of the calls of killed processes. */
+interface Lost {
+  readonly ends: readonly { readonly name: string; readonly output: unknown }[];
+  /** All that a call has done outside. */
+  readonly outside: (name: string) => readonly string[];
+  /** What the process that was only stopped has heard of its call. */
+  readonly heard: unknown;
+}
+
+/** A process with calls of some rows, which are all where it is to be killed. */
+class Losing implements AsyncDisposable {
+  readonly child: ChildProcessByStdio<null, Readable, null>;
+  readonly there: Promise<void>;
+  readonly #left: Set<string>;
+  readonly #there = Promise.withResolvers<void>();
+  readonly #ended = Promise.withResolvers<unknown>();
+
+  constructor(rows: readonly LostRow[], args: readonly string[]) {
+    this.#left = new Set(rows.map(({ name }) => name));
+    this.there = this.#there.promise;
+    const names = [...this.#left];
+    this.child = spawn(process.execPath, [...FLAGS, fileOf("lost"), "begin", ...args, ...names], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    this.there.catch(() => undefined);
+    this.child.once("exit", () => this.#there.reject(new Error(`it has ended without ${[...this.#left].join(", ")}`)));
+    createInterface(this.child.stdout).on("line", (line) => {
+      const said = JSON.parse(line) as { readonly at: string } | { readonly ended: string };
+      if ("at" in said) this.isAt(said.at);
+      else if (this.#left.has(said.ended)) this.#there.reject(new Error(`a call has not stayed: ${line}`));
+      else this.#ended.resolve(said);
+    });
+  }
+
+  isAt(name: string): void {
+    this.#left.delete(name);
+    if (this.#left.size === 0) this.#there.resolve();
+  }
+
+  /** What became of its last call. */
+  get ended(): Promise<unknown> {
+    return this.#ended.promise;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.child.exitCode !== null || this.child.signalCode !== null) return;
+    const ended = once(this.child, "exit");
+    this.child.kill("SIGKILL");
+    await ended;
+  }
+}
+
+/** Kills a process in whose calls each row is under way, stops another one, and has a third go on with all of them. */
+async function lose(folder: string, place: string): Promise<Lost> {
+  const files = await mkdtemp(join(folder, "lost-"));
+  await using desk = await Desk.open();
+  const args = [place, files, desk.url];
+  const rows = LOST_ROWS.filter(({ inJail }) => inJail !== true || noJail === undefined);
+  for (const { name, point } of [...rows, STOPPED_ROW]) if (point === "reading") desk.holds.add(name);
+  await using dying = new Losing(rows, args);
+  await using stopping = new Losing([STOPPED_ROW], args);
+  desk.onHeld = (name) => {
+    for (const one of [dying, stopping]) one.isAt(name);
+  };
+  await Promise.all([dying.there, stopping.there]);
+  stopping.child.kill("SIGSTOP");
+  await dying[Symbol.asyncDispose]();
+  desk.holds.clear();
+  const { stdout } = await runProgram("lost", ["finish", ...args]);
+  desk.release();
+  stopping.child.kill("SIGCONT");
+  const heard = await stopping.ended;
+  const lines = new Map<string, readonly string[]>();
+  for (const name of await readdir(files))
+    lines.set(name, (await readFile(join(files, name), "latin1")).split("\n").slice(0, -1));
+  return {
+    heard,
+    ends: JSON.parse(stdout) as Lost["ends"],
+    outside: (name) => [...desk.seen(name), ...(lines.get(name) ?? [])],
+  };
 }

@@ -1,114 +1,217 @@
-import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
 import { fleetStores } from "../../../../src/fleet/server/fleet-stores.ts";
-import { defineCapability } from "../../../../src/glovebox/index.ts";
+import { defineCapability, type ToolDefinition } from "../../../../src/glovebox/index.ts";
 import { startEngine } from "../../../../src/kernel/engine/engine.ts";
+import { PLUGINS } from "../../../../src/standard/plugins.ts";
+import { bodyWith, documentOf } from "../../../connectors/engine/api.ts";
+import { LOST_ROWS, STOPPED_ROW } from "../durable/lost-rows.ts";
 import { placeOf } from "./calls-place.ts";
 
 /*
- * A process with an engine over a place of calls, whose effects are lines of another file. `begin FILE EFFECTS WHERE`: has a
- * call approved that runs on until it stays WHERE, says its id, and waits to be killed. `finish FILE EFFECTS ID DECISION`:
- * goes on with the call, decides what is in doubt, and says its result, its states and the effects.
+ * A process with an engine over a place of calls, whose effects are requests to the server of a URL, and lines of files.
+ * `begin PLACE FOLDER URL NAME…`: makes the calls of these rows, each of which stays at its point, and waits to be killed;
+ * the result of one that ends all the same is said. `finish PLACE FOLDER URL`: goes on with all calls that are kept, says of
+ * what is in doubt what their rows do, and says their ends.
  */
 
-const [, , role = "", path = "", effects = "", what = "", decision = ""] = process.argv;
-const stays = role === "begin" ? what : "";
-const stay = async (): Promise<never> => {
-  // The store takes steps of a call in their order: it has the answers of those before.
-  await durable.get(id);
-  process.stdout.write(`${JSON.stringify({ id })}\n`);
-  return new Promise(() => setInterval(() => undefined, 1_000));
-};
-let id = "";
+const [, , role = "", path = "", folder = "", url = "", ...names] = process.argv;
+const rows = [...LOST_ROWS, STOPPED_ROW];
+
+interface Named {
+  readonly row: string;
+}
+
+async function ask(method: string, { row }: Named, what: string, once?: string): Promise<string> {
+  const headers = once === undefined ? {} : { "idempotency-key": once };
+  return (await fetch(`${url}/${row}/${what}`, { method, headers })).text();
+}
 
 const ledger = defineCapability({
   name: "ledger",
   methods: {
     add: {
-      handler: async (args) => {
-        const { n } = args as { readonly n: number };
-        if (stays === `before ${n}`) await stay();
-        appendFileSync(effects, `${n}\n`);
-        if (stays === `after ${n}`) await stay();
-        return `added ${n}`;
+      handler: (args) => {
+        const { what } = args as { readonly what: string };
+        return ask("POST", args as Named, what);
       },
     },
-    read: { isRead: true, handler: () => (stays === "read" ? stay() : "read") },
+    send: { isRepeatable: true, handler: (args, { once }) => ask("POST", args as Named, "asked", once) },
+    read: { isRead: true, handler: (args) => ask("GET", args as Named, "asked") },
   },
 });
 
-/** A store that is killed once it has written, in the place of that of `kv.path`. */
+/** One effect, what a row asks for, and another effect. */
+const ORDER = `
+const asks = {
+  get: async ({ at }) => (await fetch(at)).text(),
+  post: async ({ at }) => {
+    const response = await fetch(at, { method: "POST" });
+    return [response.status, await response.text()];
+  },
+  read: ({ row, host }) => host.ledger.read({ row }),
+  add: ({ row, host }) => host.ledger.add({ row, what: "asked" }),
+  send: ({ row, host }) => host.ledger.send({ row }),
+  set: async ({ row, host }) => [await host.kv.set(row, "a"), await host.kv.entry(row)],
+  delete: async ({ row, host }) => [await host.kv.set(row, "a"), await host.kv.delete(row), await host.kv.get(row)],
+  exec: async ({ row, host }) => (await host.exec.run({ command: "echo a line of a file >>/data/" + row + "; printf ran" })).stdout,
+  write: async ({ row, host }) => {
+    await host.fs.appendFile("/data/" + row, "a line of a file\\n");
+    return "written";
+  },
+  signal: ({ host }) => host.pause.signal({ name: "go" }),
+};
+export default async ({ row, asks: asked, url }, { host }) => {
+  await host.ledger.add({ row, what: "first" });
+  const answer = Object.hasOwn(asks, asked)
+    ? await asks[asked]({ row, host, at: url + "/" + row + "/asked" })
+    : await host.tools[asked]({ row, ...(asked.startsWith("crm.") && asked !== "crm.delete_order" && { body: {} }) });
+  await host.ledger.add({ row, what: "last" });
+  return answer;
+};`;
+const ADD = `export default ({ row }, { host }) => host.ledger.add({ row, what: "asked" });`;
+const limits = { wallMs: 300_000 };
+
+const tools: readonly ToolDefinition[] = [
+  {
+    name: "order",
+    description: "Does one thing, what it is asked for, and another thing.",
+    limits,
+    capabilities: {
+      exec: true,
+      kv: true,
+      ledger: true,
+      pause: true,
+      tools: ["*"],
+      fetch: { origins: [url], methods: ["GET", "POST"] },
+      fs: { data: { mode: "rw" } },
+    },
+    source: ORDER,
+  },
+  { name: "second", description: "Has an effect.", limits, capabilities: { ledger: true }, source: ADD },
+  {
+    name: "again",
+    description: "Does no harm twice.",
+    annotations: { idempotent: true },
+    limits,
+    capabilities: { ledger: true },
+    source: ADD,
+  },
+  {
+    name: "looks",
+    description: "Only looks.",
+    annotations: { readOnly: true },
+    limits,
+    capabilities: { ledger: true },
+    source: ADD,
+  },
+  {
+    name: "pure",
+    description: "Has no effects.",
+    source: `export default () => "${role === "begin" ? "old" : "new"}";`,
+  },
+  {
+    name: "waits",
+    description: "Waits between two effects.",
+    limits,
+    capabilities: { ledger: true, pause: true },
+    source: `export default async ({ row }, { host }) => {
+      await host.ledger.add({ row, what: "begun" });
+      await host.pause.signal({ name: "go" });
+      return host.ledger.send({ row });
+    };`,
+  },
+  { name: "binary", description: "Runs a binary.", runtime: "native", entry: "/bin/true" },
+];
+
+const KEY = { name: "Idempotency-Key", in: "header", schema: { type: "string" } };
+const ROW = { name: "row", in: "path", required: true, schema: { type: "string" } };
+const API = documentOf([
+  ["POST", "/{row}/asked", "create_order", { parameters: [ROW, KEY], ...bodyWith({}) }],
+  ["PUT", "/{row}/asked", "put_order", bodyWith({})],
+  ["DELETE", "/{row}/asked", "delete_order"],
+  ["POST", "/{row}/mailed", "send_mail", bodyWith({})],
+]);
+const document = `${folder}/api.json`;
+writeFileSync(document, JSON.stringify(API));
+
+/** The store in which calls stay where their processes are to be killed. */
 const held = {
   name: "held",
   stores: {
     ...fleetStores,
-    kv: {
-      resolve: () => ({ path: `${effects}.kv`, said: `${effects}.id` }),
+    calls: {
+      module: new URL("lost-calls.ts", import.meta.url),
+      maxBytes: 64 * 1024 ** 2,
+      resolve: () => placeOf(path),
       load: () => Promise.resolve(),
-      module: new URL("lost-kv.ts", import.meta.url),
     },
   },
 };
 
 await using engine = await startEngine({
   workers: 1,
-  plugins: [held],
-  kv: stays === "kv" ? { url: "held://" } : { path: `${effects}.kv` },
+  plugins: [...PLUGINS.filter(({ name }) => name !== "fleet"), held],
   capabilities: [ledger],
-  calls: placeOf(path),
-  policy: { rules: [{ allow: { kv: true, ledger: true, tools: ["*"] } }] },
-  tools: [
-    {
-      name: "order",
-      description: "Orders in two steps.",
-      approval: "always",
-      capabilities: { ledger: true, tools: ["second"] },
-      source: `export default async (input, { host }) => [
-        Math.random() > 2, await host.ledger.add({ n: 1 }), await host.ledger.read({}), await host.tools.second({}),
-      ];`,
-    },
-    {
-      name: "note",
-      description: "Writes twice.",
-      approval: "always",
-      capabilities: { kv: true },
-      source: `export default async (input, { host }) => [
-        Math.random() > 2, await host.kv.set("k", 1), await host.kv.set("k", 2),
-      ];`,
-    },
-    {
-      name: "second",
-      description: "The second step.",
-      capabilities: { ledger: true },
-      source: `export default async (input, { host }) => host.ledger.add({ n: 2 });`,
-    },
-  ],
+  calls: role === "begin" ? { url: "held://" } : placeOf(path),
+  connectors: { crm: { openapi: { document, server: url } } },
+  kv: { path: `${folder}/kv.sqlite` },
+  maxLimits: limits,
+  policy: {
+    rules: [
+      {
+        allow: {
+          connector: ["*"],
+          kv: true,
+          ledger: true,
+          native: true,
+          pause: true,
+          tools: ["*"],
+          exec: { mounts: { "/data": { path: folder, mode: "rw" } } },
+          fetch: { origins: [], privateOrigins: [url] },
+          fs: { data: { path: folder, mode: "rw" } },
+        },
+      },
+    ],
+  },
+  tools,
 });
-
 const { durable } = engine.calls;
+
 if (role === "begin") {
-  const { error } = await engine.execute({ name: stays === "kv" ? "note" : "order", arguments: {} });
-  id = error?.code === "paused" ? (error.details?.id ?? "") : "";
-  writeFileSync(`${effects}.id`, `${JSON.stringify({ id })}\n`);
-  const [wait] = (await durable.get(id))?.waits ?? [];
-  if (wait?.kind !== "approval") throw new Error("no approval");
-  await durable.decide(id, { decision: "approve", digest: wait.digest });
+  // A call below another goes on where it has waited.
+  engine.on("call:pause", ({ id, tool }) => {
+    if (tool === "waits") void durable.signal(id, "go");
+  });
+  for (const { name, tool = "order", asks, isPlain } of rows.filter((row) => names.includes(row.name))) {
+    const args = tool === "order" ? { row: name, asks, url } : tool === "binary" ? {} : { row: name, body: {} };
+    // Versions are numbers of a tenant's entries.
+    const tenant = asks === "set" || asks === "delete" ? { tenant: name } : {};
+    const options = { ...tenant, durable: isPlain !== true };
+    void engine.execute({ id: name, name: tool, arguments: args }, options).then(({ output, error }) => {
+      if (error?.code !== "paused") console.log(JSON.stringify({ ended: name, output, error }));
+    });
+  }
   await new Promise(() => setInterval(() => undefined, 1_000));
 } else {
-  const states = new Set<string>();
-  for (
-    let call = await durable.get(what);
-    call !== undefined && call.state !== "ended";
-    call = await durable.get(what)
-  ) {
-    states.add(call.state);
-    if (call.state === "in_doubt")
-      await durable.decide(
-        what,
-        decision === "happened" ? { decision, answer: "told" } : { decision: "did_not_happen" },
-      );
-    await new Promise((resolve) => setTimeout(resolve, 100));
+  const doubts = new Map<string, string>();
+  for (let isOver = false; !isOver; await delay(100)) {
+    const { calls } = await durable.list({ limit: 100 });
+    isOver = calls.every(({ state }) => state === "ended");
+    for (const { id, callId, state, waits } of calls) {
+      const open = waits.filter((wait) => wait.state === "open");
+      if (state === "paused" && open.some(({ kind }) => kind === "signal")) await durable.signal(id, "go", "came");
+      if (state !== "in_doubt") continue;
+      for (const wait of open) if (wait.kind === "outcome") doubts.set(callId, wait.asked);
+      const decision = rows.find(({ name }) => name === callId)?.doubt?.decision;
+      if (decision === undefined) throw new Error(`nobody can say what became of ${callId}`);
+      await durable.decide(id, decision);
+    }
   }
-  const { output, error } = (await durable.result(what)) ?? {};
-  const done = existsSync(effects) ? readFileSync(effects, "utf8").trim().split("\n") : [];
-  console.log(JSON.stringify({ output, error, states: [...states], done }));
+  const { calls } = await durable.list({ limit: 100 });
+  const ends = calls.map(async ({ id, callId }) => {
+    const { output, error } = (await durable.result(id)) ?? {};
+    return { name: callId, doubt: doubts.get(callId), output, error };
+  });
+  console.log(JSON.stringify(await Promise.all(ends)));
 }
