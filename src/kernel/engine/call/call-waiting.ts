@@ -5,6 +5,8 @@ import type { CallIdle } from "../../executor/executor.ts";
 /** The waits of a call. Once it is stored, so is what it asks and hears while it runs. */
 export interface CallWaiting extends CallKeep {
   readonly id: string;
+  /** Number of its run. */
+  readonly leg: number;
   /** Whether the store has it, or is being given it, and whether this run ends as it waits. */
   readonly isStored: boolean;
   readonly isStoring: boolean;

@@ -68,7 +68,7 @@ export function madeOf(call: EngineCall, nowMs: number, expiresMs: number): Made
   const { name, digest } = tool.info;
   const { capabilities, snippet } = tool;
   const isProgram = tool.own !== undefined && snippet === undefined;
-  const parentId = call.parent?.waits?.id;
+  const above = call.parent?.waits ?? null;
   const record: DurableRecord = {
     format: FORMAT,
     callId,
@@ -86,7 +86,7 @@ export function madeOf(call: EngineCall, nowMs: number, expiresMs: number): Made
     tool: name,
     tenant,
     key: options.origin?.key ?? null,
-    parent: parentId === undefined ? null : { id: parentId, step: call.parentStep },
+    parent: above === null ? null : { id: above.id, step: call.parentStep, leg: above.leg },
     createdMs: nowMs,
     expiresMs: nowMs + expiresMs,
     undoesOnFailure: options.undo === "onFailure",

@@ -252,12 +252,20 @@ export const LOST_ROWS: readonly LostRow[] = [
   {
     name: "record",
     title: "while a call below it runs that has waited goes on with the end of that",
-    asks: "waits",
-    below: "waits",
+    asks: "resumes",
+    below: "resumes",
     point: "done",
     nth: 3,
     output: "POST record",
     seen: ["POST first", "POST begun", "POST asked #1", "POST asked #1", "POST last"],
+  },
+  {
+    name: "record-before",
+    title: "while it waits for a call below it, which is kept, and that is not stored, waits for the end of that",
+    asks: "waits",
+    point: "pausing",
+    seen: ["POST first", "POST begun", "POST asked #1", "POST last"],
+    output: "POST record-before",
   },
   {
     name: "exec",

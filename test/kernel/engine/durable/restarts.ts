@@ -168,7 +168,8 @@ async function lose(folder: string, place: string): Promise<Lost> {
   stopping.child.kill("SIGSTOP");
   await dying[Symbol.asyncDispose]();
   desk.holds.clear();
-  const { stdout } = await runProgram("lost", ["finish", ...args]);
+  const { stdout, stderr, code } = await runProgram("lost", ["finish", ...args]);
+  if (code !== 0) throw new Error(stderr);
   desk.release();
   stopping.child.kill("SIGCONT");
   const heard = await stopping.ended;

@@ -70,6 +70,12 @@ export default async ({ row, asks: asked, url }, { host }) => {
   return answer;
 };`;
 const ADD = `export default ({ row }, { host }) => host.ledger.add({ row, what: "asked" });`;
+const WAITING = { ledger: true, pause: true } as const;
+const WAITS = `export default async ({ row }, { host }) => {
+  await host.ledger.add({ row, what: "begun" });
+  await host.pause.signal({ name: "go" });
+  return host.ledger.send({ row });
+};`;
 const limits = { wallMs: 300_000 };
 
 const tools: readonly ToolDefinition[] = [
@@ -110,17 +116,8 @@ const tools: readonly ToolDefinition[] = [
     description: "Has no effects.",
     source: `export default () => "${role === "begin" ? "old" : "new"}";`,
   },
-  {
-    name: "waits",
-    description: "Waits between two effects.",
-    limits,
-    capabilities: { ledger: true, pause: true },
-    source: `export default async ({ row }, { host }) => {
-      await host.ledger.add({ row, what: "begun" });
-      await host.pause.signal({ name: "go" });
-      return host.ledger.send({ row });
-    };`,
-  },
+  { name: "waits", description: "Waits between two effects.", limits, capabilities: WAITING, source: WAITS },
+  { name: "resumes", description: "Goes on once it has waited.", limits, capabilities: WAITING, source: WAITS },
   { name: "binary", description: "Runs a binary.", runtime: "native", entry: "/bin/true" },
 ];
 
@@ -181,7 +178,7 @@ const { durable } = engine.calls;
 if (role === "begin") {
   // A call below another goes on where it has waited.
   engine.on("call:pause", ({ id, tool }) => {
-    if (tool === "waits") void durable.signal(id, "go");
+    if (tool === "resumes") void durable.signal(id, "go");
   });
   for (const { name, tool = "order", asks, isPlain } of rows.filter((row) => names.includes(row.name))) {
     const args = tool === "order" ? { row: name, asks, url } : tool === "binary" ? {} : { row: name, body: {} };

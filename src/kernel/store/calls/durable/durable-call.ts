@@ -228,7 +228,8 @@ export interface MadeCall {
   readonly tool: string;
   readonly tenant: string;
   readonly key: string | null;
-  readonly parent: { readonly id: string; readonly step: number } | null;
+  /** `leg`: the run of that call which makes this one. */
+  readonly parent: { readonly id: string; readonly step: number; readonly leg?: number } | null;
   readonly createdMs: number;
   readonly expiresMs: number;
   /** Whether its tool calls are undone where it ends with an error. */

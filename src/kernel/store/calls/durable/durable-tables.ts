@@ -126,6 +126,7 @@ export class DurableTables {
     // It was stored before, and the answer came too late.
     if (known !== undefined && isStored(known, call)) return { kind: "done", call: null };
     if (known === undefined ? call.made === null : known.state !== "running" || known.leg !== call.leg) return LOST;
+    if (known === undefined && call.made !== null && this.#lostRuns.isOrphaned(call.made)) return LOST;
     if (known !== undefined && known.leg - known.unrun >= LEGS_MAX)
       return { kind: "full", bound: `a call may go on ${LEGS_MAX} times` };
     const settled = known === undefined ? [] : this.#waits.settledAmong(known.n, call.waits);
@@ -148,6 +149,7 @@ export class DurableTables {
       const bound = this.#rows.excessOf(n, known === undefined);
       if (bound !== null) return { kind: "full", bound };
       this.#arrange(n, nowMs);
+      this.#lostRuns.awaitBelow(call, nowMs);
       const row = this.#rows.find(call.id, null);
       // Nobody waits for it any more.
       if (row !== undefined && this.#isOrphan(row)) this.#cancelled(row, PARENT_ENDED, nowMs);

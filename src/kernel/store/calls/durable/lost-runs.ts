@@ -1,7 +1,7 @@
 import { type JournalPart, planOf, type RecordedJournal, withPart } from "../../../base/protocol/recorded-journal.ts";
 import { HOLDER_LOST_MS } from "../ledger.ts";
-import type { KeptPast } from "./durable-call.ts";
-import { COLUMNS, type DurableRow } from "./durable-layout.ts";
+import type { KeptPast, MadeCall, PausedCall } from "./durable-call.ts";
+import { COLUMNS, type DurableRow, WEIGH_SQL } from "./durable-layout.ts";
 import type { DurableRows } from "./durable-rows.ts";
 import { journalAsks, withoutAnswers } from "./journal-asks.ts";
 import { MAY_UNDO } from "./undone-calls.ts";
@@ -45,6 +45,7 @@ export class LostRuns {
     const lines = this.#linesOf(n);
     const journal = this.#journalWith(n, lines);
     const answered = new Set(journal.answers.map(({ step }) => step));
+    for (const step of this.#awaited(n)) answered.add(step);
     const begun = new Set(lines.flatMap(({ begins }) => (begins === null || answered.has(begins) ? [] : [begins])));
     for (const step of begun) {
       const ask = journal.asks[step - 1];
@@ -57,6 +58,29 @@ export class LostRuns {
     const sql = `UPDATE durable SET state = ?, holder = NULL, lost = ?, updated_ms = ?, wake_ms = ? WHERE n = ?`;
     if (begun.size === 0) this.#rows.sql(sql).run("ready", lost + 1, nowMs, null, n);
     else this.#rows.sql(sql).run("in_doubt", lost + 1, nowMs, endsMs, n);
+  }
+
+  /** Steps at which it has made calls that are kept: they go on by themselves, and it waits for their ends. */
+  #awaited(n: number): readonly number[] {
+    const waits = this.#rows.waits.all(n);
+    return waits.flatMap(({ kind, state, step }) => (kind === "call" && state !== "void" ? [step] : []));
+  }
+
+  /** Whether the run that has made a call was lost, so that nobody may begin anything more in its name. */
+  isOrphaned({ parent }: MadeCall): boolean {
+    const row = parent === null ? undefined : this.#rows.find(parent.id, null);
+    if (parent?.leg === undefined || row === undefined || row.state === "ended") return false;
+    return row.leg !== parent.leg || row.state !== "running";
+  }
+
+  /** A call is kept: the running one that has made it waits for it from now on, also where it is lost before it says so. */
+  awaitBelow({ id, made }: PausedCall, nowMs: number): void {
+    const parent = made?.parent ?? null;
+    const row = parent === null ? undefined : this.#rows.find(parent.id, null);
+    if (parent === null || row?.state !== "running") return;
+    const wait = { kind: "call", id } as const;
+    this.#rows.waits.add(row.n, { step: parent.step, wait, openedMs: nowMs, expiresMs: null });
+    this.#rows.sql(WEIGH_SQL).run(row.n);
   }
 
   /** Once somebody has said of all effects what became of them, the call goes on. Those that have not happened do then. */

@@ -139,7 +139,7 @@ interface PauseMore {
   /** Step of the first wait. */
   readonly from: number;
   readonly tenant: string;
-  readonly parent: { readonly id: string; readonly step: number } | null;
+  readonly parent: { readonly id: string; readonly step: number; readonly leg?: number } | null;
   readonly wakeMs: number | null;
   readonly expiresMs: number | null;
   readonly journal: string;
@@ -442,6 +442,37 @@ export function describeDurableCalls(openPlace: OpenPlace, numRuns: number): voi
     test("of a run that another one has followed is not begun", async () => {
       const store = await lost();
       expect((await store.append("c_1", 1, [{ seq: 5, part: null, begins: 3 }])).kind).toBe("lost");
+    });
+
+    test("is not in doubt where it is a call that is kept: its end is heard", async () => {
+      const store = await open();
+      await store.start("c_1");
+      await store.append("c_1", 1, [
+        { seq: 1, part: part([ask("call")], []), begins: null },
+        { seq: 2, part: null, begins: 1 },
+      ]);
+      await store.pause("c_child", [SIGNAL], { parent: { id: "c_1", step: 1, leg: 1 } });
+      await store.pass(60_000);
+      await store.due();
+      expect(await store.call("c_1")).toMatchObject({ state: "ready", waits: [{ kind: "call", state: "open" }] });
+      expect(claimed(await store.claim("c_1"))).toMatchObject({ leg: 2, waits: [{ kind: "call", id: "c_child" }] });
+      await store.signal("c_child", 1);
+      await store.claim("c_child");
+      await store.end("c_child", 1, "7");
+      const heard = await store.pause("c_1", [{ kind: "call", id: "c_child" }], { leg: 2 });
+      expect(heard).toMatchObject({ kind: "settled", waits: [{ id: "c_child", state: "done" }] });
+    });
+
+    test("begins no call that is kept once another run has followed", async () => {
+      const store = await open();
+      await store.start("c_1");
+      const parent = { id: "c_1", step: 1, leg: 1 };
+      await store.pass(60_000);
+      await store.due();
+      expect((await store.pause("c_late", [SIGNAL], { parent })).kind).toBe("lost");
+      await store.claim("c_1");
+      expect((await store.pause("c_later", [SIGNAL], { parent })).kind).toBe("lost");
+      expect((await store.pause("c_new", [SIGNAL], { parent: { ...parent, leg: 2 } })).kind).toBe("done");
     });
 
     test("stays unknown where nobody says so: the call ends", async () => {
