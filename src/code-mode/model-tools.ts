@@ -41,7 +41,16 @@ export function runCodeTool(declarations: string, codeChars: number): ToolDescri
           type: "array",
           items: {
             type: "object",
-            properties: { tool: { type: "string" }, code: { type: "string" }, ms: { type: "number" } },
+            properties: {
+              tool: { type: "string" },
+              code: { type: "string" },
+              ms: { type: "number" },
+              edited: {
+                type: "object",
+                properties: { arguments: {} },
+                description: "Only where a person has edited the arguments: those with which it ran.",
+              },
+            },
             required: ["tool", "code", "ms"],
           },
         },

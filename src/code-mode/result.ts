@@ -1,5 +1,5 @@
 import { memberOf } from "../kernel/base/json.ts";
-import type { CalledTool, LogLine, ToolFailure, ToolResult } from "../kernel/base/result.ts";
+import type { CalledTool, EditedCall, LogLine, ToolFailure, ToolResult } from "../kernel/base/result.ts";
 import { failure, success, unreadResult, writableOutput } from "../kernel/base/result.ts";
 import type { CallEnd, ProgramCall } from "../kernel/broker/capabilities/program-tools.ts";
 import { PROGRAM_FILE } from "../kernel/tool/program/runner.ts";
@@ -22,6 +22,8 @@ export interface CallLine {
   /** `ok`, or the code of its error. */
   readonly code: string;
   readonly ms: number;
+  /** Only where the person who approved it has edited its arguments. */
+  readonly edited?: EditedCall;
 }
 
 const ADVICE = "filter, count or sample in the program, and return less";
@@ -58,9 +60,9 @@ export class ProgramCalls {
   static from(text: string): { readonly calls: ProgramCalls; readonly warnings: readonly string[] } {
     const { called, warnings } = JSON.parse(text) as KeptCalls;
     const calls = new ProgramCalls();
-    for (const { tool, code, wallMs, callId } of called) {
+    for (const { tool, code, wallMs, ...more } of called) {
       const startMs = performance.now();
-      calls.begin({ tool, startMs })({ code, endMs: startMs + wallMs, ...(callId === undefined ? {} : { callId }) });
+      calls.begin({ tool, startMs })({ code, endMs: startMs + wallMs, ...moreOf(more) });
     }
     return { calls, warnings };
   }
@@ -89,10 +91,15 @@ export class ProgramCalls {
       code: end?.code ?? UNFINISHED,
       startMs: rounded(begunMs - originMs),
       wallMs: rounded((end?.endMs ?? nowMs) - begunMs),
-      ...(end?.callId === undefined ? {} : { callId: end.callId }),
+      ...(end === null ? {} : moreOf(end)),
       ...place,
     }));
   }
+}
+
+/** Parts of the end of a call that not each has. */
+function moreOf({ callId, edited }: Pick<CallEnd, "callId" | "edited">): Pick<CallEnd, "callId" | "edited"> {
+  return { ...(callId === undefined ? {} : { callId }), ...(edited === undefined ? {} : { edited }) };
 }
 
 function rounded(ms: number): number {
@@ -102,7 +109,12 @@ function rounded(ms: number): number {
 /** The result of a program's run as models get it. The output comes from the program's realm: it is hostile. */
 export function programResult(result: ToolResult, calls: ProgramCalls, warnings: readonly string[]): ToolResult {
   const called = calls.list(performance.now() - result.metadata.wallMs);
-  const lines = called.map(({ tool, code, wallMs }) => ({ tool, code, ms: wallMs }));
+  const lines = called.map(({ tool, code, wallMs, edited }) => ({
+    tool,
+    code,
+    ms: wallMs,
+    ...(edited === undefined ? {} : { edited }),
+  }));
   const logs = result.metadata.logs.map(lineOf);
   const metadata = { ...result.metadata, ...(called.length === 0 ? {} : { calls: called }) };
   if (!result.success) return failedProgram({ ...result, metadata }, lines, logs);
@@ -158,7 +170,10 @@ function failedProgram(
 
 /** Of many calls those that failed come first: the last ones, of many at once, need not be among them. */
 function listOf(calls: readonly CallLine[]): string {
-  const written = (some: readonly CallLine[]): string => some.map(({ tool, code }) => `${tool} ${code}`).join(", ");
+  const written = (some: readonly CallLine[]): string =>
+    some
+      .map(({ tool, code, edited }) => `${tool} ${code}${edited === undefined ? "" : " with edited arguments"}`)
+      .join(", ");
   if (calls.length <= SHOWN_CALLS) return written(calls);
   const failed = calls.filter(({ code }) => code !== "ok" && code !== UNFINISHED);
   const shown = failed.slice(0, SHOWN_FAILED);

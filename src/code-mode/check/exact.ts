@@ -35,6 +35,7 @@ declare function search_tools(query: string | { query: string; namespace?: strin
 declare function approval(asked: string | { message: string; data?: unknown; expiresMs?: number }): Promise<{ approved: true; data: ${ANY}; actor: string | null; reason: string | null }>;
 declare function signal(name: string, options?: { expiresMs?: number }): Promise<${ANY}>;
 declare function sleepUntil(date: Date | string | number): Promise<void>;
+interface Promise<T> { readonly edited?: { arguments: ${ANY} }; }
 declare class ToolError extends Error { tool: string; code: string; details?: ${ANY}; }
 `;
 

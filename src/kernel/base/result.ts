@@ -36,6 +36,12 @@ export interface HostUse {
   readonly bytes: number;
 }
 
+/** What a person has let run in place of what was asked for. */
+export interface EditedCall {
+  /** The arguments as people see them: without passwords, and of long ones the beginning of their JSON, as a text. */
+  readonly arguments: unknown;
+}
+
 /** A program's call of a tool. Times in milliseconds. */
 export interface CalledTool {
   readonly tool: string;
@@ -46,6 +52,8 @@ export interface CalledTool {
   readonly wallMs: number;
   /** Id of the call; absent where the engine refused to make one. */
   readonly callId?: string;
+  /** Only where the person who approved it has edited its arguments. */
+  readonly edited?: EditedCall;
   /** Place in the program's text, from 1; absent where the program hides it. */
   readonly line?: number;
   readonly column?: number;
@@ -74,6 +82,8 @@ export interface ResultMetadata {
   readonly calls?: readonly CalledTool[];
   /** Only where the call is stored: the id by which it is undone. */
   readonly durableId?: string;
+  /** Only where the person who approved the call has edited its arguments. */
+  readonly edited?: EditedCall;
   readonly [key: string]: unknown;
 }
 

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { codeMode } from "../../../src/code-mode/index.ts";
 import { createEngine } from "../../../src/glovebox/index.ts";
 import { type Api, bodyWith, documentOf, engineWith, sendJson, serveApi } from "./api.ts";
 
@@ -75,4 +76,18 @@ test.each(["crm.create_order", "shop"])("is sent again with the same Idempotency
 
 test("is in doubt without such a key", async () => {
   expect(await handedOver("crm.send_mail")).toEqual({ state: "in_doubt", keys: [] });
+});
+
+test("asks nobody about arguments that its document refuses, neither for a call nor for a program", async () => {
+  await using api = await serveApi((_request, response) => sendJson(response, { id: 7 }));
+  await using engine = await open(api, "refused");
+  const [name, args]: readonly [string, object] = ["crm.send_mail", { body: "no object" }];
+  const { error } = await engine.execute({ name, arguments: { ...args } });
+  expect(error?.code).toBe("invalid_arguments");
+  const code = `return await tools.${name}(${JSON.stringify(args)}).catch(({ code }) => code);`;
+  expect((await codeMode(engine, { typeCheck: "off" }).run(code)).output).toMatchObject({
+    result: "invalid_arguments",
+  });
+  expect((await engine.calls.durable.list({ state: "paused" })).calls).toEqual([]);
+  expect(api.seen).toEqual([]);
 });

@@ -2,6 +2,7 @@ import type { ErrorCode } from "../../base/errors.ts";
 import type { JsonSchema } from "../../base/json.ts";
 import type { Limits } from "../../base/limits.ts";
 import type { ChildReply } from "../../base/protocol/capability-call.ts";
+import type { EditedCall } from "../../base/result.ts";
 
 /** Capabilities that a tool requests, a policy allows, or a call is granted: one shape for all three. */
 export interface CapabilityRequest {
@@ -115,6 +116,8 @@ export interface ChildCallEnd {
   readonly result: CalledToolResult;
   /** Its id, for people: the calling tool does not see it. */
   readonly callId?: string;
+  /** Only where the person who approved it has edited its arguments. */
+  readonly edited?: EditedCall;
 }
 
 export type CalledToolResult =

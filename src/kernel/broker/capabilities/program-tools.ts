@@ -26,12 +26,10 @@ export interface ProgramCall {
   readonly column?: number;
 }
 
-export interface CallEnd {
+export interface CallEnd extends Omit<ChildCallEnd, "result"> {
   /** `ok`, or the code of its error. */
   readonly code: string;
   readonly endMs: number;
-  /** Absent where the engine did not make a call of it. */
-  readonly callId?: string;
 }
 
 interface ProgramRequest extends ToolRequest {
@@ -65,19 +63,20 @@ export function programTools(tools: ProgramTools, named: readonly string[] = [])
       const run = async (
         { name, arguments: args, ...place }: ProgramRequest,
         step: number,
-      ): Promise<CalledToolResult> => {
+      ): Promise<CalledToolResult & Pick<ChildCallEnd, "edited">> => {
         const onEnd = tools.onCall({ tool: name, startMs: performance.now(), ...placeIn(place) });
-        const end = (code: string, id: Pick<ChildCallEnd, "callId"> = {}): void =>
-          onEnd({ ...id, code, endMs: performance.now() });
+        const end = (code: string, more: Omit<ChildCallEnd, "result"> = {}): void =>
+          onEnd({ ...more, code, endMs: performance.now() });
         const refused = tools.refuse(name);
         if (refused !== undefined) {
           end(refused.code);
           return refused;
         }
         try {
-          const { result, ...id } = await call.callTool(name, args, step);
-          end(result.ok ? "ok" : result.code, id);
-          return result;
+          const { result, ...more } = await call.callTool(name, args, step);
+          end(result.ok ? "ok" : result.code, more);
+          const { edited } = more;
+          return edited === undefined ? result : { ...result, edited };
         } catch (error) {
           end("capability_limit");
           throw error;

@@ -13,7 +13,7 @@ export interface CallWaiting extends CallKeep {
   readonly isPaused: boolean;
   /** Its run has nothing left to do for now. */
   onIdle(idle: CallIdle): void;
-  /** The result of the run, with the details of what it has ended with. */
+  /** The result of the run, with the details of what it has ended with, and with what a person has edited. */
   explain(result: ToolResult): ToolResult;
   /** The run has ended: nothing waits any more. */
   release(): void;

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { StoreError, toolError } from "../../base/errors.ts";
 import { seedOf } from "../../base/protocol/prelude.ts";
-import { failure, type ToolResult } from "../../base/result.ts";
+import { type EditedCall, failure, type ToolResult, withMetadata } from "../../base/result.ts";
 import type { SessionSnapshot } from "../../broker/call-session.ts";
 import { CallFailure } from "../../broker/capabilities/capability.ts";
 import type { CallIdle, Executor } from "../../executor/executor.ts";
@@ -16,11 +16,13 @@ import {
   WAITS_MAX,
 } from "../../store/calls/durable/durable-call.ts";
 import type { DurableAnswer, JournalLine, TakeDurable } from "../../store/calls/durable/durable-step.ts";
+import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { CallWaiting } from "../call/call-waiting.ts";
 import type { EngineCall } from "../call/engine-call.ts";
 import type { WaitingOptions } from "../call-options.ts";
 import { type DurableRuns, madeOf } from "./durable-record.ts";
 import { type StoredPause, storePause, takeSurely, TAKEN_OVER } from "./durable-steps.ts";
+import { editedCall } from "./shown-arguments.ts";
 import { refusalOf } from "./wait-answer.ts";
 
 /** Pauses between looks at a run that is on its way to rest. */
@@ -76,6 +78,8 @@ export class CallWaits implements CallWaiting {
   readonly #parts: WaitParts;
   readonly #known = new Map<number, RunWait>();
   readonly #open = new Map<number, OpenWait>();
+  /** JSON of the arguments of approved calls that a person has edited, by the steps that asked for them. */
+  readonly #edits = new Map<number, string>();
   /** Details of failures that the run has heard of, by their codes and messages. */
   readonly #details = new Map<string, object>();
   /** What the store does not have yet of this run. */
@@ -100,6 +104,8 @@ export class CallWaits implements CallWaiting {
 
   #know(wait: RunWait): void {
     this.#known.set(wait.step, wait);
+    const edit = wait.kind === "approval" ? (wait.settled?.arguments ?? null) : null;
+    if (edit !== null) this.#edits.set(wait.step, edit);
     const refusal = refusalOf(wait);
     if (refusal !== null) this.#failure(refusal.code, refusal.message, refusal.details);
   }
@@ -110,7 +116,9 @@ export class CallWaits implements CallWaiting {
     return new CallFailure(code, message, details);
   }
 
-  explain(result: ToolResult): ToolResult {
+  explain(given: ToolResult): ToolResult {
+    const edited = this.edited(0, this.call.tool);
+    const result = edited === undefined ? given : withMetadata(given, { ...given.metadata, edited });
     const { error, metadata } = result;
     const details = error === null ? undefined : this.#details.get(`${error.code} ${error.message}`);
     if (error === null || details === undefined) return result;
@@ -120,6 +128,12 @@ export class CallWaits implements CallWaiting {
   /** The wait of a step as an earlier run left it. */
   known(step: number): RunWait | undefined {
     return this.#known.get(step);
+  }
+
+  /** The call itself, where its arguments were edited before its start; or the child call of a step. */
+  edited(step: number, tool: RegisteredTool): EditedCall | undefined {
+    const args = this.#edits.get(step);
+    return args === undefined ? undefined : editedCall(args, tool);
   }
 
   /** Waits of this run, with what they are. */

@@ -155,7 +155,7 @@ export class Durable {
     run: (args: Record<string, unknown>) => Promise<ChildCallEnd & { readonly pausedId?: string }>,
   ): Promise<ChildCallEnd> {
     const known = parent.waits instanceof CallWaits ? parent.waits.known(step) : undefined;
-    if (known?.kind === "call") return this.endOfChild(parent, step, known.id);
+    if (known?.kind === "call") return this.endOfChild(parent, step, known.id, tool);
     let approved = args;
     if (tool !== undefined && mayNeedApproval(tool, this.#policy, parent.tenant)) {
       const decided = await this.#approveChild(parent, tool, args, step);
@@ -167,7 +167,7 @@ export class Durable {
       if (parent.isSettled) throw new CallFailure("cancelled", "the call has ended");
     }
     const { pausedId, ...end } = await run(approved);
-    return pausedId === undefined ? end : this.endOfChild(parent, step, pausedId);
+    return pausedId === undefined ? toldOf(parent, step, tool, end) : this.endOfChild(parent, step, pausedId, tool);
   }
 
   /** Undoes a call below the one that `parent` undoes, and waits for the end of that: as one that has paused, it has a record. */
@@ -182,15 +182,17 @@ export class Durable {
   }
 
   /** Waits for a child call that has paused. */
-  async endOfChild(parent: EngineCall, step: number, id: string): Promise<ChildCallEnd> {
+  async endOfChild(parent: EngineCall, step: number, id: string, tool?: RegisteredTool): Promise<ChildCallEnd> {
     const { settled } = await this.waitsOf(parent).wait(step, { kind: "call", id }, null);
     // Another state than `done` is the call's own end.
     if (settled === null || settled.data === null) throw new CallFailure("cancelled", "the call has ended");
     const result = readResult(settled.data);
     const { success, error, metadata } = result;
-    const { callId } = metadata;
-    if (success || error === null) return { callId, result: { ok: true, output: writableOutput(result) } };
-    return { callId, result: { ok: false, code: error.code, message: error.message } };
+    const { callId, edited } = metadata;
+    const told = { callId, ...(edited === undefined ? {} : { edited }) };
+    if (success || error === null)
+      return toldOf(parent, step, tool, { ...told, result: { ok: true, output: writableOutput(result) } });
+    return toldOf(parent, step, tool, { ...told, result: { ok: false, code: error.code, message: error.message } });
   }
 
   async #approveChild(
@@ -305,6 +307,12 @@ export class Durable {
   get #policy(): Policy {
     return this.#parts.broker.grants.policy;
   }
+}
+
+/** The end of a child call, with what the person who approved it has edited. */
+function toldOf(parent: EngineCall, step: number, tool: RegisteredTool | undefined, end: ChildCallEnd): ChildCallEnd {
+  const edited = tool !== undefined && parent.waits instanceof CallWaits ? parent.waits.edited(step, tool) : undefined;
+  return edited === undefined ? end : { ...end, edited };
 }
 
 /** Why a child call does not run, as the calling tool hears it. */

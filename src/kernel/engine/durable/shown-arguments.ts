@@ -1,4 +1,5 @@
 import { parseWithDigits } from "../../base/exact-json.ts";
+import type { EditedCall } from "../../base/result.ts";
 import { mayHidePasswords, redact, REDACTED, type RedactionSteps } from "../../store/calls/call-redaction.ts";
 import type { CallWait, KeptCall } from "../../store/calls/durable/durable-call.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
@@ -13,6 +14,8 @@ type Shown = Pick<RegisteredTool, "info" | "isUndoer">;
  * Values for which that is too little are hidden as a whole.
  */
 export const REDACTION_STEPS = 10_000;
+/** Edited arguments of a call as its caller hears them, in characters of JSON: a model reads them. */
+const EDITED_MAX = 1_000;
 
 /** Whether a tool's schema hides values, by its published form, which never changes. */
 const HIDING = new WeakMap<RegisteredTool["info"], boolean>();
@@ -24,6 +27,13 @@ const HIDING = new WeakMap<RegisteredTool["info"], boolean>();
 export function shownArguments(args: string, tool: Shown, steps: RedactionSteps = { left: REDACTION_STEPS }): unknown {
   const value = parseWithDigits(args);
   return hidesSome(tool) ? hidden(value, tool, steps) : value;
+}
+
+/** What a call ran with, which a person has edited, for those who have asked for something else. `args`: JSON. */
+export function editedCall(args: string, tool: Shown): EditedCall {
+  const shown = shownArguments(args, tool);
+  const text = JSON.stringify(shown);
+  return { arguments: text.length <= EDITED_MAX ? shown : `${text.slice(0, EDITED_MAX)}… (${text.length} characters)` };
 }
 
 /** Whether edited arguments, as JSON, have what stands for a hidden value. */

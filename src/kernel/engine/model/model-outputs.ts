@@ -12,6 +12,7 @@ import type { FunctionProgram } from "../../tool/program/program.ts";
 import type { CallHistory } from "../call-history.ts";
 import type { ExecuteOptions } from "../execute-options.ts";
 import { type ContentPart, cutContent } from "./cut-content.ts";
+import { withEdit } from "./edited-call.ts";
 import { KeptOutputs, type OutputOwner } from "./kept-outputs.ts";
 import { MODEL_CHARS_MIN } from "../options.ts";
 import { findPattern } from "./pattern-search.ts";
@@ -60,7 +61,7 @@ export class ModelOutputs implements Disposable {
 
   /** A result as a model reads it. `readsOn`: whether the model has `read_output`; without it, nothing is cut. */
   async show(result: ToolResult, { owner, modelChars, readsOn }: Bounds & { readsOn: boolean }): Promise<ModelAnswer> {
-    const asked = forModels(result);
+    const asked = withEdit(forModels(result));
     const whole = { result, shown: asked, kept: null };
     const { tool, callId, truncated } = result.metadata;
     // An output that the tool's own bound has cut is as long as the tool says.

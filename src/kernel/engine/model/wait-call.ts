@@ -4,6 +4,7 @@ import type { OwnWaits, ToolRunner } from "../../tool/contracts/runner.ts";
 import type { ToolDescription } from "../../tool/contracts/contract.ts";
 import { WAIT_CALL } from "../../tool/program/program.ts";
 import { WAIT_MAX_MS } from "../durable/durable-calls.ts";
+import { withEdit } from "./edited-call.ts";
 
 const ID_MAX = 128;
 
@@ -41,6 +42,7 @@ export async function waitForCall(args: unknown, waits: OwnWaits, signal: AbortS
   const result = await waits.result(id, signal === undefined ? { waitMs } : { waitMs, signal });
   if (result === undefined)
     throw new GloveboxError("invalid_arguments", "no call of yours is kept under this id: it may have ended long ago");
-  if (result.error !== null) throw new GloveboxError(result.error.code, result.error.message, result.error.details);
-  return result.output;
+  const { error, output } = withEdit(result);
+  if (error !== null) throw new GloveboxError(error.code, error.message, error.details);
+  return output;
 }

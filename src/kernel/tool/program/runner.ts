@@ -171,7 +171,13 @@ const runProgram = async ({ code, input, resultChars }, { host: { ${PROGRAM_TOOL
     const place = placeOf(error, enter);
     const answer = host.call({ name, arguments: args ?? {}, ...place });
     const made = new ToolPromise((resolve, reject) => {
-      then.call(answer, (given) => (given.ok ? resolve(given.output) : reject(describe(error, given))), reject);
+      const end = (given) => {
+        // A person has let it run with other arguments.
+        if (given.edited !== undefined) made.edited = given.edited;
+        if (given.ok) resolve(given.output);
+        else reject(describe(error, given));
+      };
+      then.call(answer, end, reject);
     });
     const ended = then.call(made, () => {}, (reason) => {
       if (!made.isObserved) warnings.push("a call that was not awaited failed: " + name + ": " + (reason?.message ?? ""));
