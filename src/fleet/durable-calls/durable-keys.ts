@@ -1,7 +1,9 @@
+import { PAUSE_MAX_MS } from "../../kernel/broker/capabilities/pause.ts";
+
 /** Silence of all servers after which Redis was away for them: no holder is lost that may have been there meanwhile. */
 const SILENT_MS = 5_000;
 /** Longer than any call is kept without a change. */
-export const EXPIRY_MS = 40 * 24 * 60 * 60 * 1_000;
+export const EXPIRY_MS = PAUSE_MAX_MS + 10 * 24 * 60 * 60 * 1_000;
 
 /**
  * Keys in Redis, below a prefix. Names of tenants and tools are digests. What decides is in the sealed parts of a call;

@@ -55,11 +55,13 @@ export interface StoredLeg {
   readonly leg: number;
   readonly isStored: boolean;
   readonly waits: readonly RunWait[];
+  /** When the call is cancelled, if it has not ended; `null` where it is not stored yet. */
+  readonly endsMs: number | null;
 }
 
 /** `leg`: 1 for a call that runs, and 0 for one that waits for its start. */
 export function newLeg(leg: 0 | 1): StoredLeg {
-  return { id: `c_${randomBytes(12).toString("base64url")}`, leg, isStored: false, waits: [] };
+  return { id: `c_${randomBytes(12).toString("base64url")}`, leg, isStored: false, waits: [], endsMs: null };
 }
 
 /**
@@ -76,6 +78,7 @@ export class CallWaits implements CallWaiting {
   /** Whether it is the first run of a call that was stored before: its caller waits for it, and may make the call again. */
   isStart = false;
   readonly #parts: WaitParts;
+  readonly #endsMs: number | null;
   readonly #known = new Map<number, RunWait>();
   readonly #open = new Map<number, OpenWait>();
   /** JSON of the arguments of approved calls that a person has edited, by the steps that asked for them. */
@@ -93,7 +96,8 @@ export class CallWaits implements CallWaiting {
   /** It is stored, or may be: the run hears nothing more. */
   #isOver = false;
 
-  constructor(call: EngineCall, { id, leg, isStored, waits }: StoredLeg, parts: WaitParts) {
+  constructor(call: EngineCall, { id, leg, isStored, waits, endsMs }: StoredLeg, parts: WaitParts) {
+    this.#endsMs = endsMs;
     this.call = call;
     this.id = id;
     this.leg = leg;
@@ -150,6 +154,12 @@ export class CallWaits implements CallWaiting {
     if (obstacle !== null) {
       const isFull = this.#open.size >= WAITS_MAX;
       return Promise.reject(this.#failure("cannot_pause", obstacle, isFull ? { bound: obstacle } : undefined));
+    }
+    const endsMs = this.#endsMs ?? Date.now() + this.#parts.waiting.expiresMs;
+    if (!isSame && wait.kind === "time" && Date.parse(wait.until) > endsMs) {
+      const bound = `the call is kept until ${new Date(endsMs).toISOString()}, by calls.expiresMs`;
+      const message = `the call cannot wait until ${wait.until}: ${bound}`;
+      return Promise.reject(this.#failure("cannot_pause", message, { bound }));
     }
     const openedMs = isSame ? Date.parse(known.openedAt) : Date.now();
     const ends = isSame ? timeOf(known.expiresAt) : expiresMs;

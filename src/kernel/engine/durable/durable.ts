@@ -102,9 +102,9 @@ export class Durable {
   async #start(call: EngineCall): Promise<Gated> {
     const { take, holder, waiting } = this.#parts;
     const leg = newLeg(1);
-    const waits = this.waitsOf(call, { ...leg, isStored: true });
-    const obstacle = waits.obstacleToKeeping();
     const nowMs = Date.now();
+    const waits = this.waitsOf(call, { ...leg, isStored: true, endsMs: nowMs + waiting.expiresMs });
+    const obstacle = waits.obstacleToKeeping();
     const stored =
       obstacle === null
         ? await storeStart(

@@ -348,8 +348,12 @@ export class Resumer {
 
 function resumptionOf(
   admitted: AdmittedCall,
-  { id, leg, waits, journal, plan }: ClaimedCall,
+  { id, leg, waits, journal, plan, expiresMs: endsMs }: ClaimedCall,
   { run }: DurableRuns,
 ): Resumption {
-  return { admitted, stored: { id, leg, isStored: true, waits }, run: run === null ? null : { ...run, journal, plan } };
+  return {
+    admitted,
+    stored: { id, leg, isStored: true, waits, endsMs },
+    run: run === null ? null : { ...run, journal, plan },
+  };
 }

@@ -28,7 +28,7 @@ test("a run whose timer has come near while it was looked at does not pause befo
   const paused = Promise.withResolvers<CallWaits>();
   const waits = new CallWaits(
     call as unknown as EngineCall,
-    { id: "c_1", leg: 2, isStored: true, waits: [] },
+    { id: "c_1", leg: 2, isStored: true, waits: [], endsMs: null },
     {
       take: async (step) => {
         steps.push(step);
