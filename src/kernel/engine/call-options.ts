@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { count, countWithin } from "../base/limits.ts";
+import { PAUSE_MAX_MS } from "../broker/capabilities/pause.ts";
 import { resolveSecret } from "../store/seal.ts";
 import { IN_MEMORY } from "../store/sqlite/layout.ts";
 import { type Keep, KEEPS } from "../store/calls/call-record.ts";
@@ -51,7 +52,7 @@ export interface CallOptions {
    * only those that it has stored itself, as in a process that decides what others run.
    */
   readonly resume?: boolean;
-  /** Time after which a call that waits is cancelled, in milliseconds; at most 30 days. Default 7 days. */
+  /** Time after which a call that waits is cancelled, in milliseconds; at most 90 days. Default 7 days. */
   readonly expiresMs?: number;
   /** Time for which the result of a call that has waited is kept, in milliseconds; at most 30 days. Default 24 hours. */
   readonly keepMs?: number;
@@ -67,6 +68,28 @@ export interface CallOptions {
   /** Addresses that are told of calls that wait for a person, are in doubt, or have ended: at most 8. */
   readonly notify?: readonly NotifyTarget[];
 }
+
+/** Names of the options. */
+export const CALL_MEMBERS: readonly string[] = Object.keys({
+  path: true,
+  url: true,
+  fleet: true,
+  secret: true,
+  keep: true,
+  maxAgeMs: true,
+  detailAgeMs: true,
+  maxBytes: true,
+  redact: true,
+  resume: true,
+  expiresMs: true,
+  keepMs: true,
+  lingerMs: true,
+  callBytes: true,
+  perTenant: true,
+  tenantBytes: true,
+  resumeAtOnce: true,
+  notify: true,
+} satisfies { readonly [Name in keyof Required<CallOptions>]: true });
 
 /** Options of kept calls with their defaults. */
 export interface ResolvedCallOptions {
@@ -88,8 +111,7 @@ export interface WaitingOptions {
 const HOUR_MS = 60 * 60 * 1_000;
 const DAY_MS = 24 * HOUR_MS;
 const MIB = 1024 * 1024;
-/** Redis forgets calls that nobody has changed for longer. */
-const WAITS_MAX_MS = 30 * DAY_MS;
+const KEPT_MAX_MS = 30 * DAY_MS;
 const LINGER_MAX_MS = 60_000;
 
 export const DEFAULT_WAITING: WaitingOptions = { expiresMs: 7 * DAY_MS, lingerMs: 1_000, resumeAtOnce: 64 };
@@ -122,7 +144,7 @@ export function resolveCalls(
 function resolveWaiting({ expiresMs, lingerMs, resumeAtOnce }: CallOptions): WaitingOptions {
   const fallback = DEFAULT_WAITING;
   return {
-    expiresMs: countWithin("calls.expiresMs", expiresMs, fallback.expiresMs, [1, WAITS_MAX_MS]),
+    expiresMs: countWithin("calls.expiresMs", expiresMs, fallback.expiresMs, [1, PAUSE_MAX_MS]),
     lingerMs: countWithin("calls.lingerMs", lingerMs, fallback.lingerMs, [0, LINGER_MAX_MS]),
     resumeAtOnce: countWithin("calls.resumeAtOnce", resumeAtOnce, fallback.resumeAtOnce, [1, 10_000]),
   };
@@ -134,7 +156,7 @@ function resolveCapacity({ callBytes, perTenant, tenantBytes, keepMs }: CallOpti
     callBytes: countWithin("calls.callBytes", callBytes, fallback.callBytes, [MIB / 16, 64 * MIB]),
     perTenant: countWithin("calls.perTenant", perTenant, fallback.perTenant, [1, 10_000_000]),
     tenantBytes: count("calls.tenantBytes", tenantBytes, fallback.tenantBytes, MIB),
-    keepMs: countWithin("calls.keepMs", keepMs, fallback.keepMs, [0, WAITS_MAX_MS]),
+    keepMs: countWithin("calls.keepMs", keepMs, fallback.keepMs, [0, KEPT_MAX_MS]),
   };
 }
 

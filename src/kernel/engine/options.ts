@@ -21,7 +21,7 @@ import type { StoreOptions } from "../store/sqlite/store.ts";
 import { type LedgerFactory, type PluginStore, pluginStore, type ThreadStoreFactory } from "../store/store-factory.ts";
 import type { SourceSettings } from "./sources.ts";
 import { type PluggedIn, type Plugin, resolvePlugins } from "./plugin.ts";
-import { type CallOptions, type ResolvedCallOptions, resolveCalls } from "./call-options.ts";
+import { CALL_MEMBERS, type CallOptions, type ResolvedCallOptions, resolveCalls } from "./call-options.ts";
 import type { NotifyTarget } from "./durable/notify-options.ts";
 import { type CodeModeOptions, resolveCodeMode } from "./code-mode-options.ts";
 import type { ToolDefinition, ToolLocation } from "../tool/definition.ts";
@@ -238,19 +238,7 @@ const MEMBERS = {
   queue: ["maxQueued", "concurrency", "perTool", "perTenant"],
   kv: ["url", "path", "maxBytes"],
   idempotency: ["path", "url", "fleet", "secret", "ttlMs", "maxEntries", "maxBytes"],
-  calls: [
-    "path",
-    "url",
-    "fleet",
-    "secret",
-    "keep",
-    "maxAgeMs",
-    "detailAgeMs",
-    "maxBytes",
-    "redact",
-    "resume",
-    "notify",
-  ],
+  calls: CALL_MEMBERS,
   fetch: ["lookup", "connectMs", "headersMs", "idleMs"],
   codeMode: ["tools", "snippets", "pinned", "tokens", "typeCheck", "tenant", "resultChars", "codeChars", "limits"],
 } as const;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { codeMode } from "../../../../src/code-mode/index.ts";
-import { createEngine, type Engine, type ToolResult } from "../../../../src/glovebox/index.ts";
+import { type CallOptions, createEngine, type Engine, type ToolResult } from "../../../../src/glovebox/index.ts";
 
 /* Who refused, why, or that nobody decided in time: the call hears it as data, and so does its caller. */
 
@@ -35,6 +35,14 @@ beforeAll(async () => {
         `export default ({ tool }, { host }) =>
           host.tools.call(tool, {}).catch(({ toolCode: code, details }) => ({ code, details }))`,
         { tools: ["*"] },
+      ),
+      add(
+        "sleeps",
+        `export default async ({ afterMs, signal }, { host }) => {
+          if (signal) await host.pause.signal({ name: signal });
+          await host.pause.until({ date: Date.now() + afterMs });
+        }`,
+        { pause: true },
       ),
       add(
         "many",
@@ -98,4 +106,33 @@ test("a call that would wait for too much hears the bound", async () => {
   expect(caught.output).toEqual({ code: "cannot_pause", details: { bound } });
   const { error } = await engine.execute({ name: "many", arguments: {} });
   expect(error).toMatchObject({ code: "cannot_pause", details: { bound } });
+});
+
+describe("a call that would wait for a time beyond its own end", () => {
+  const DAY_MS = 24 * 60 * 60 * 1_000;
+  const bound = expect.stringMatching(/^the call is kept until 20\S+Z, by calls\.expiresMs$/) as string;
+
+  test("hears it at once, and another one waits", async () => {
+    const { error } = await engine.execute({ name: "sleeps", arguments: { afterMs: 8 * DAY_MS } });
+    expect(error).toMatchObject({ code: "cannot_pause", details: { bound } });
+    const { error: paused } = await engine.execute({ name: "sleeps", arguments: { afterMs: 6 * DAY_MS } });
+    expect(paused?.code).toBe("paused");
+  });
+
+  test("hears it in a later run, too: its end is that of the first one", async () => {
+    const { error } = await engine.execute({ name: "sleeps", arguments: { afterMs: 7 * DAY_MS, signal: "go" } });
+    const id = error?.code === "paused" ? (error.details?.id ?? "") : "";
+    await engine.calls.signal(id, "go");
+    const result = await engine.calls.result(id, {}, { waitMs: 120_000 });
+    expect(result?.error).toMatchObject({ code: "cannot_pause", details: { bound } });
+  });
+});
+
+test("times and limits of calls that wait are options of an engine, and have bounds", async () => {
+  const given = { path: ":memory:", expiresMs: 90 * 24 * 60 * 60 * 1_000, keepMs: 1_000, lingerMs: 10 };
+  const more = { callBytes: 65_536, perTenant: 5, tenantBytes: 1_048_576, resumeAtOnce: 2 };
+  const open = (calls: CallOptions) => createEngine({ workers: 1, executor: "threads", calls });
+  await using longest = await open({ ...given, ...more });
+  expect(longest.stats().state).toBe("open");
+  await expect(open({ ...given, expiresMs: given.expiresMs + 1 })).rejects.toThrow("calls.expiresMs");
 });
