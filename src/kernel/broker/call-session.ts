@@ -9,6 +9,7 @@ import {
 import type { LateMessage, TimedMessage, TogetherMessage } from "../base/protocol/messages.ts";
 import type { RecordedJournal } from "../base/protocol/recorded-journal.ts";
 import type { BrokeredCall, CallKeep } from "./brokered-call.ts";
+import { TOOL_CALLS } from "./capabilities/program-tools.ts";
 import { CapabilityInvoker, type InvokerHost, type LastRefusal } from "./capability-invoker.ts";
 import type { Grants } from "./grants.ts";
 import { digestOf, isSame, Journal, type JournalEntry, ReplayCursor } from "./journal.ts";
@@ -119,10 +120,13 @@ export class BrokerSession implements CallSession {
    * its journal, which is empty where there is no room for it. `null` for a call without a record.
    */
   tell(journalMax: number): Uint8Array<ArrayBuffer> | null {
-    const { log } = this.#caller;
+    const { log, isRecorded } = this.#caller;
     if (log === undefined) return null;
     const startMs = performance.now();
-    const journal = log.hasValues && this.journal.length <= journalMax ? JSON.stringify(this.journal.record()) : "";
+    // A replay knows arguments by their digests.
+    const form = isRecorded === true ? "whole" : "brief";
+    const isShort = log.hasValues && this.journal.lengthOf(form) <= journalMax;
+    const journal = isShort ? JSON.stringify(this.journal.record(form)) : "";
     const told = new TextEncoder().encode(`${log.text()}\n${journal.length <= journalMax ? journal : ""}`);
     this.#host.work.note(this.#invoker.account, performance.now() - startMs);
     return told;
@@ -148,8 +152,8 @@ export class BrokerSession implements CallSession {
     // The worker lets one call over the limit through, so that the tool gets an error. More than one means that the
     // worker is compromised.
     if (this.#invoker.isBeyond(call)) return respond(this.#diverge(call));
-    const { step, capability, method, args, deliveredCount } = call;
-    const kept = this.#keep(args);
+    const { step, capability, method, deliveredCount } = call;
+    const kept = this.#keep(call);
     const entry: JournalEntry = {
       step,
       capability,
@@ -190,7 +194,7 @@ export class BrokerSession implements CallSession {
     if (unanswered.length !== open.length || unanswered.some((step) => !open.includes(step))) return null;
     const { held } = this.#invoker;
     if (held !== null) return { kind: "refused", reason: `it has ${held}, which it would not find again` };
-    if (journal.length > JOURNAL_MAX) return { kind: "refused", reason: TOO_LONG };
+    if (journal.lengthOf("whole") > JOURNAL_MAX) return { kind: "refused", reason: TOO_LONG };
     const startMs = performance.now();
     const text = JSON.stringify(journal.record());
     this.#host.work.note(this.#invoker.account, performance.now() - startMs);
@@ -207,9 +211,13 @@ export class BrokerSession implements CallSession {
     this.#rest?.resolve();
   }
 
-  /** The arguments as the journal keeps them, and whether there was room for the entry. */
-  #keep(args: string): { readonly args: string; readonly isHeld: boolean } {
-    if (this.#caller.isRecorded === true && this.#invoker.hold(args.length)) return { args, isHeld: true };
+  /**
+   * The arguments as the journal keeps them, and whether there was room for the entry. Those of tools are kept whole: a call
+   * that is stored may be undone, and that needs them.
+   */
+  #keep({ capability, method, args }: CapabilityCall): { readonly args: string; readonly isHeld: boolean } {
+    const isWhole = this.#caller.isRecorded === true || TOOL_CALLS.includes(`${capability}.${method}`);
+    if (isWhole && this.#invoker.hold(args.length)) return { args, isHeld: true };
     const startMs = performance.now();
     const digest = digestOf(args);
     if (digest !== args) this.#host.work.note(this.#invoker.account, performance.now() - startMs);

@@ -161,15 +161,18 @@ export class Journal {
     while (endOf(this.#together.at(-1)) > this.#responses.length) this.#together.pop();
   }
 
-  /** Length of its texts, in UTF-16 units. */
-  get length(): number {
-    const asked = this.#entries.reduce((sum, { args }) => sum + args.length + ENTRY_LENGTH, 0);
+  /** Length of its texts, in UTF-16 units; `brief`: with digests of long arguments. */
+  lengthOf(form: "whole" | "brief"): number {
+    const most = form === "whole" ? Infinity : TEXT_MAX;
+    const asked = this.#entries.reduce((sum, { args }) => sum + Math.min(args.length, most) + ENTRY_LENGTH, 0);
     return this.#responses.reduce((sum, { response }) => sum + lengthOf(response) + ENTRY_LENGTH, asked);
   }
 
-  record(): RecordedJournal {
+  /** `brief`: with digests of long arguments. */
+  record(form: "whole" | "brief" = "whole"): RecordedJournal {
+    const shown = form === "whole" ? (args: string): string => args : digestOf;
     return {
-      asks: this.#entries.map(({ capability, method, args }) => ({ capability, method, args })),
+      asks: this.#entries.map(({ capability, method, args }) => ({ capability, method, args: shown(args) })),
       answers: this.responses.map(toRecorded),
       ...(this.#late.length === 0 ? {} : { late: this.#late }),
       ...(this.#together.length === 0 ? {} : { together: this.#together }),

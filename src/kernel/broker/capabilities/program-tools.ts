@@ -6,6 +6,9 @@ import { TOOL_CALL, type ToolRequest } from "./tools.ts";
 /** Name of the capability through which a program calls the tools of its caller. */
 export const PROGRAM_TOOLS = "program";
 
+/** Methods that answer with the end of a call of a tool. */
+export const TOOL_CALLS: readonly string[] = ["tools.call", `${PROGRAM_TOOLS}.call`];
+
 /** The tools of one run of a program. What the program gives its functions is hostile input. */
 export interface ProgramTools {
   /** The failure of a call of a tool that the program may not call; `undefined` for one that it may. */

@@ -2,13 +2,14 @@ import { parseForWriting } from "../../base/exact-json.ts";
 import { isObject } from "../../base/json.ts";
 import { subjectOf } from "../../broker/ask-log.ts";
 import type { Capability } from "../../broker/capabilities/capability.ts";
+import { TOOL_CALLS } from "../../broker/capabilities/program-tools.ts";
 import { mayHidePasswords } from "../../store/calls/call-redaction.ts";
 import type { CallEffect, DurableCallDetail, KeptCall } from "../../store/calls/durable/durable-call.ts";
 import type { JournalAsk } from "../../store/calls/durable/journal-asks.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
 import { REDACTION_STEPS, shownArguments } from "./shown-arguments.ts";
-import { isReading, mayDoNothing, TOOL_CALLS } from "./undo.ts";
+import { isReading, mayDoNothing } from "./undo.ts";
 
 const EFFECTS_MAX = 200;
 const ARGUMENTS_MAX = 2_000;

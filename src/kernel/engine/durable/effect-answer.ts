@@ -2,7 +2,7 @@ import { GloveboxError } from "../../base/errors.ts";
 import { isObject, memberOf } from "../../base/json.ts";
 import { writeAny } from "../../base/json-writer.ts";
 import type { CallWait } from "../../store/calls/durable/durable-call.ts";
-import { TOOL_CALLS } from "./undo.ts";
+import { TOOL_CALLS } from "../../broker/capabilities/program-tools.ts";
 
 /** Longest data of an approval, payload of a signal, and answer of an effect, in characters of JSON. */
 const DATA_MAX = 64 * 1024;

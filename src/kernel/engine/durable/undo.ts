@@ -1,6 +1,6 @@
 import { StoreError, toolError } from "../../base/errors.ts";
 import { readResult, refusedCall, success, type ToolResult } from "../../base/result.ts";
-import { PROGRAM_METHODS, PROGRAM_TOOLS } from "../../broker/capabilities/program-tools.ts";
+import { PROGRAM_METHODS, PROGRAM_TOOLS, TOOL_CALLS } from "../../broker/capabilities/program-tools.ts";
 import type { Capability } from "../../broker/capabilities/capability.ts";
 import type { ClaimedCall } from "../../store/calls/durable/durable-call.ts";
 import type { PastAsk, TakeDurable } from "../../store/calls/durable/durable-step.ts";
@@ -12,8 +12,6 @@ import type { ToolRegistry } from "../../tool/registry.ts";
 import type { UndoneEffect } from "./durable-calls.ts";
 import type { DurableRuns } from "./durable-record.ts";
 
-/** Methods that answer with the end of a call. */
-export const TOOL_CALLS: readonly string[] = ["tools.call", `${PROGRAM_TOOLS}.call`];
 const NO_METHODS: Pick<Capability, "methods"> = { methods: {} };
 /** Name of what undoes, in metrics and kept calls. No registered tool has it. */
 const NAME = "(undo)";

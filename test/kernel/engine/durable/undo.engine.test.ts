@@ -134,6 +134,24 @@ test("a call that succeeds is undone only where somebody asks", async () => {
   await expect.poll(() => acts).toMatchObject([{ act: "undo", id, tool: "run_code" }]);
 });
 
+// The journal kept a digest in the place of arguments of more than 256 characters.
+test("a call whose arguments are long is undone with them, whether it was stored from its start or has paused", async () => {
+  await using engine = await open("long");
+  const item = "x".repeat(2_000);
+  const buys = `await tools.shop.buy({ "an item": "${item}" });`;
+  const stored = await run(engine, buys);
+  const { error } = await codeMode(engine).run(`${buys} await signal("go");`);
+  const paused = error?.code === "paused" ? (error.details?.id ?? "") : "";
+  await engine.calls.durable.cancel(paused);
+  for (const id of [stored, paused]) {
+    expect(await engine.calls.durable.get(id)).toMatchObject({
+      effects: [{ tool: "shop.buy", state: "done", arguments: JSON.stringify({ "an item": item }).slice(0, 2_000) }],
+    });
+    expect((await engine.calls.undo(id))?.effects).toMatchObject([{ tool: "shop.buy", outcome: "undone" }]);
+    expect(effects.at(-1)).toBe(`return id-of-buy ${item} ${item} object`);
+  }
+});
+
 test("one that fails is in the report, and the others are undone", async () => {
   await using engine = await open("fails");
   const id = await run(engine, FOUR);

@@ -142,20 +142,29 @@ function pastAsk(
 ): PastAsk | null {
   if (answer?.ok === false && !waits.kept.has(step)) return null;
   const ask = { step, capability, method, isAnswered: answer !== undefined };
-  if (!toolCalls.includes(`${capability}.${method}`)) return { ...ask, args: args.slice(0, ARGS_CHARS), tool: null };
-  const called = toolCall(args, answer, waits.edited.get(step));
+  const asked = toolCalls.includes(`${capability}.${method}`) ? parsedOf(args) : null;
+  if (asked === null) return { ...ask, args: args.slice(0, ARGS_CHARS), tool: null };
+  const called = toolCall(asked, answer, waits.edited.get(step));
   const keptAs = waits.kept.get(step) ?? null;
   if (called === null || (called.hasFailed && keptAs === null)) return null;
   return { ...ask, args: "", tool: { ...called, keptAs } };
 }
 
+/** `null` where there was no room to keep the arguments, and a digest is in their place. */
+function parsedOf(args: string): unknown {
+  try {
+    return parseForWriting(args);
+  } catch {
+    return null;
+  }
+}
+
 /** Long integers keep their digits. `edited`: the arguments with which it was approved. */
 function toolCall(
-  args: string,
+  asked: unknown,
   answer: RecordedAnswer | undefined,
   edited: string | undefined,
 ): Omit<PastToolCall, "keptAs"> | null {
-  const asked = parseForWriting(args);
   const given = answer?.ok === true ? parseForWriting(answer.payload) : null;
   if (!isObject(asked)) return null;
   const [hasFailed, output] = isObject(given) ? [given["ok"] === false, given["output"]] : [answer?.ok === false, null];

@@ -842,6 +842,18 @@ export function describeDurableCalls(openPlace: OpenPlace, numRuns: number): voi
       expect(counted).toBe(real);
     });
 
+    test("names a call of a tool whose arguments were not kept, and not the tool", async () => {
+      const store = await open();
+      await store.start("c_1");
+      const part = { ...PART, asks: [{ ...called("a"), args: "300:digest" }], answers: [answered(1, '{"ok":true}')] };
+      await store.append("c_1", 1, [{ ...LINE, part: JSON.stringify(part) }]);
+      await store.end("c_1", 1);
+      expect((await store.undo("c_1")).kind).toBe("done");
+      expect(await store.effects("c_1")).toMatchObject({
+        effects: [{ step: 1, capability: "tools", method: "call", isAnswered: true, args: "300:digest", tool: null }],
+      });
+    });
+
     test("keeps nothing to undo where it has called no tool", async () => {
       const store = await open();
       await store.start("c_1");
