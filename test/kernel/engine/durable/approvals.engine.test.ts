@@ -479,6 +479,57 @@ describe("a tool that waits", () => {
   });
 });
 
+describe("a rule of policy.approvals", () => {
+  const approvals = [
+    { tags: ["money*"], message: "moves money" },
+    { tools: ["report"], tenants: ["beta*"] },
+    { tools: ["files.*"], writes: true },
+    { tools: ["files.free", "files.own"], approval: "never" },
+    { tools: ["brief"], expiresMs: 1_000 },
+  ] as const;
+  const TOOLS: readonly Partial<ToolDefinition>[] = [
+    { name: "transfer", tags: ["other", "money-out"] },
+    { name: "look", tags: ["other"] },
+    { name: "report" },
+    { name: "files.write" },
+    { name: "files.read", annotations: { readOnly: true } },
+    { name: "files.free" },
+    { name: "files.own", approval: "always" },
+    { name: "brief" },
+  ];
+  let ruled: Engine;
+  beforeAll(async () => {
+    const source = "export default () => 'done';";
+    const tools = TOOLS.map((tool) => ({ description: "Does it.", source, ...tool }) as ToolDefinition);
+    ruled = await createEngine({ workers: 1, executor: { kind: "threads" }, tools, policy: { rules: [], approvals } });
+  });
+  afterAll(() => ruled.close());
+
+  test.each([
+    ["names a tag of the tool", "transfer", "", "policy.approvals[0]"],
+    ["names no tag of the tool", "look", "", null],
+    ["names the tenant", "report", "beta-1", "policy.approvals[1]"],
+    ["names another tenant", "report", "acme", null],
+    ["is about tools that write", "files.write", "", "policy.approvals[2]"],
+    ["is about tools that write, and this one only reads", "files.read", "", null],
+    ["is waived by another that says never", "files.free", "", null],
+    ["is waived, and the tool itself asks", "files.own", "", "tool"],
+  ])("that %s decides whether a call waits: %s, of the tenant %j", async (_what, name, tenant, from) => {
+    const { error, output } = await ruled.execute({ name, arguments: {} }, { tenant });
+    if (from === null) return expect(output).toBe("done");
+    const call = await ruled.calls.durable.get(error?.code === "paused" ? (error.details?.id ?? "") : "");
+    expect(call?.waits).toMatchObject([{ kind: "approval", from }]);
+  });
+
+  test("has a time to decide, after which the call is refused", async () => {
+    const { error } = await ruled.execute({ name: "brief", arguments: {} });
+    const id = error?.code === "paused" ? (error.details?.id ?? "") : "";
+    const [wait] = (await ruled.calls.durable.get(id))?.waits ?? [];
+    expect(Date.parse(wait?.expiresAt ?? "") - Date.parse(wait?.openedAt ?? "")).toBe(1_000);
+    expect(await ended(id, ruled)).toMatchObject({ error: { code: "approval_refused", details: { expired: true } } });
+  });
+});
+
 test("a call goes on in another engine, with the code with which it began", async () => {
   const call = await paused("ask");
   await engine.close();
