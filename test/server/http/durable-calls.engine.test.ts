@@ -141,6 +141,27 @@ describe("POST /v1/execute of a call that waits", () => {
     expect([error.code, error.message]).toEqual(["invalid_arguments", expect.stringContaining("beyond 1.8e308")]);
   });
 
+  test("has its idempotency key while it waits and when it has ended, and runs once", async () => {
+    let runs = 0;
+    const listener = ({ tool }: { readonly tool: string }): void => void (tool === "refund" && runs++);
+    engine.on("tool:post", listener);
+    const call = { name: "refund", arguments: { order: 32 } };
+    const sent = () => send("caller", "execute", call, { "idempotency-key": "order-32" });
+    const [first, again] = [await sent(), await sent()];
+    expect(first).toMatchObject({ status: 202, body: { error: { code: "paused" } } });
+    expect([again.status, again.headers.get("location")]).toEqual([202, first.headers.get("location")]);
+    const { id, waits } = (await send("boss", (first.headers.get("location") ?? "").replace("/v1/", "")))
+      .body as unknown as DurableCall;
+    const [wait] = waits;
+    const digest = wait?.kind === "approval" ? wait.digest : "";
+    await send("boss", `calls/${id}/decisions`, { decision: "approve", digest });
+    await engine.calls.durable.result(id, {}, { waitMs: 25_000 });
+    expect(await sent()).toMatchObject({ status: 200, body: { success: true, output: "refunded 32" } });
+    expect(await sent()).toMatchObject({ status: 200, body: { output: "refunded 32" } });
+    engine.off("tool:post", listener);
+    expect(runs).toBe(1);
+  });
+
   test("waits for its end with the header Prefer, or with an option", async () => {
     const asked = [
       send("caller", "execute", { name: "refund", arguments: { order: 20 } }, { prefer: "respond-async, wait=20" }),

@@ -1,4 +1,6 @@
 import { mkdtemp, rm } from "node:fs/promises";
+import { createServer as createHttpServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
@@ -131,6 +133,53 @@ test("five calls that wait side by side are decided in any order, and each happe
   }
 });
 
+/* Their effects are counted by a server outside. */
+test("five calls that wait side by side tell which of them two people have refused, and are all there where none was", async () => {
+  const orders: string[] = [];
+  const shop = createHttpServer((request, response) => {
+    orders.push(request.url ?? "");
+    response.end("sold");
+  });
+  await new Promise<void>((resolve) => shop.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void shop.close());
+  const origin = `http://127.0.0.1:${(shop.address() as AddressInfo).port}`;
+  await using own = await createEngine({
+    workers: 1,
+    executor: { kind: "threads" },
+    codeMode: {},
+    policy: {
+      rules: [{ allow: { fetch: { origins: ["*"], privateOrigins: [origin], methods: ["GET", "POST"] } } }],
+      approvals: [{ tools: ["order"] }],
+    },
+  });
+  await own.register({
+    name: "order",
+    description: "Orders.",
+    capabilities: { fetch: { origins: [origin], methods: ["GET", "POST"] } },
+    source: `export default async ({ item }) => (await fetch("${origin}/" + item, { method: "POST" }), item);`,
+  });
+  for (const [how, refused, expected] of [
+    ["allSettled", [2, 5], [1, "approval_refused", 3, 4, "approval_refused"]],
+    ["all", [], [1, 2, 3, 4, 5]],
+  ] as const) {
+    orders.length = 0;
+    const { error } = await codeMode(own).run(`const calls = [1, 2, 3, 4, 5].map((item) => tools.order({ item }));
+      const ended = await Promise.${how}(calls);
+      return ended.map((one) => one.value ?? one.reason?.code ?? one);`);
+    const id = error?.code === "paused" ? (error.details?.id ?? "") : "";
+    const { waits } = (await own.calls.durable.get(id)) as DurableCall;
+    expect([waits.length, orders]).toEqual([5, []]);
+    for (const wait of waits) {
+      const digest = wait.kind === "approval" ? wait.digest : "";
+      const decision = (refused as readonly number[]).includes(wait.step) ? "refuse" : "approve";
+      await own.calls.durable.decide(id, { wait: wait.step, decision, digest });
+    }
+    expect((await own.calls.durable.result(id, {}, { waitMs: 120_000 }))?.output).toMatchObject({ result: expected });
+    const bought = expected.filter((one) => typeof one === "number").map((item) => `/${item}`);
+    expect(orders.toSorted()).toEqual(bought);
+  }
+});
+
 function ordersOf(items: readonly number[]): readonly (readonly number[])[] {
   if (items.length < 2) return [items];
   return items.flatMap((first) => ordersOf(items.filter((item) => item !== first)).map((rest) => [first, ...rest]));
@@ -151,4 +200,18 @@ test("a policy that is tightened while a call waits holds for the rest of it", a
   await engine.calls.durable.signal(id, "go");
   const ended = await engine.calls.durable.result(id, {}, { waitMs: 120_000 });
   expect(ended?.error?.code).toBe("capability_denied");
+});
+
+test("a rule that asks for approvals and is added while a call waits holds for the rest of it", async () => {
+  engine.setPolicy({ rules: [] });
+  const { id, result } = await run(`const before = await tools.look({ item: 1 });
+    await signal("go");
+    return [before, await tools.look({ item: 2 })];`);
+  engine.setPolicy({ rules: [], approvals: [{ tools: ["look"], message: "from now on" }] });
+  await engine.calls.durable.signal(id, "go");
+  await expect.poll(async () => (await engine.calls.durable.get(id))?.waits.at(-1)?.kind).toBe("approval");
+  const call = await engine.calls.durable.get(id);
+  expect(call?.waits.at(-1)).toMatchObject({ tool: "look", arguments: { item: 2 }, message: "from now on" });
+  await approveAll(id);
+  expect((await result()).output).toMatchObject({ result: [2, 4] });
 });

@@ -1,7 +1,9 @@
 import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
 import { codeMode } from "../../../../src/code-mode/index.ts";
 import {
   type AuditAct,
@@ -213,6 +215,38 @@ test("the report names what cannot be undone, and leaves out what had no effect"
     { step: 7, asked: "shop.do", tool: null, outcome: "irreversible" },
     { step: 4, asked: "tools.call", tool: "shop.mail", outcome: "no_undo" },
     { step: 3, asked: "tools.call", tool: "shop.buy", outcome: "undone" },
+  ]);
+});
+
+test("the report names a POST that the call has made itself as irreversible, and no GET", async () => {
+  const asked: string[] = [];
+  const server = createServer((request, response) => {
+    asked.push(`${request.method} ${request.url}`);
+    response.end("heard");
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  await using engine = await open("posts");
+  const fetch = { origins: ["*"], privateOrigins: [origin], methods: ["GET", "POST"] };
+  engine.setPolicy({ rules: [{ allow: { fetch, shop: true, tools: ["*"] } }] });
+  await engine.register({
+    name: "post",
+    description: "Reads, buys and posts.",
+    capabilities: { fetch: { origins: [origin], methods: ["GET", "POST"] }, tools: ["shop.buy"] },
+    source: `export default async (_input, { host }) => {
+      await (await fetch("${origin}/price")).text();
+      await host.tools.call("shop.buy", { "an item": "a" });
+      return (await fetch("${origin}/orders?token=1", { method: "POST", body: "one" })).text();
+    };`,
+  });
+  const { metadata } = await engine.execute({ name: "post", arguments: {} }, { durable: true });
+  expect(asked).toEqual(["GET /price", "POST /orders?token=1"]);
+  expect(
+    (await engine.calls.undo(metadata.durableId ?? ""))?.effects?.map(({ asked: what, outcome }) => [what, outcome]),
+  ).toEqual([
+    ["fetch.request", "irreversible"],
+    ["tools.call", "undone"],
   ]);
 });
 
