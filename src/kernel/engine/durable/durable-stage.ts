@@ -35,8 +35,8 @@ export interface LoadedDurable {
   close(): Promise<void>;
 }
 
-/** Time in which the store answers a reader of metrics. */
-const STANDING_MS = 1_000;
+/** Time in which the store answers a reader of metrics: less than that of a scraper which comes each second. */
+const STANDING_MS = 500;
 
 /** Calls that wait, as the pipeline and readers use them. Nothing of it is loaded for calls that never do. */
 export class DurableStage implements DurableCalls, ChildWaits {
