@@ -10,6 +10,7 @@ import type { RecordScope, ScopedEngine } from "../access/scoped-engine.ts";
 import * as API from "./api/agentspace-routes.ts";
 import { sendJson, sendRefusal, sendUnregistered } from "./answers.ts";
 import { namesEtag } from "./etag.ts";
+import { answerErrors } from "./failure.ts";
 import { callerOf, refuseOthers, type Surface } from "./surface.ts";
 
 interface ToolRoute {
@@ -45,7 +46,7 @@ export function addAgentSpace(app: FastifyInstance, surface: Surface): void {
   const { registry, gate } = surface;
   if (registry === undefined) return;
   void app.register(async (scope) => {
-    scope.setErrorHandler((error, _request, reply) => sendFailure(reply, error));
+    answerErrors(scope, sendFailure);
     addChanges(scope, registry, surface);
     addLists(scope, registry, gate);
     addReading(scope, registry, gate);

@@ -1,11 +1,12 @@
 import type { IncomingMessage } from "node:http";
-import type { FastifyError, FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import { sendError, sendExpectation, sendNotFound, sendOverBudget, SILENCE_MS } from "./answers.ts";
 import { BODIES_BYTES_DEFAULT, limitBodies, OverBudgetError } from "./body-budget.ts";
 import { type Access, addAccess } from "./access.ts";
 import { answerClientError } from "./client-error.ts";
 import { CONNECTION_LIMITS, type ConnectionLimits, limitConnections } from "./connections.ts";
 import { addDrain } from "./drain.ts";
+import { answerErrors } from "./failure.ts";
 import { addTraffic, type Traffic } from "./traffic.ts";
 import { addJsonBodies, type ParsedBody } from "./json-body.ts";
 import { requireSoundHead } from "./head-check.ts";
@@ -87,7 +88,8 @@ export async function createApp(
   limitBodies(app, bodiesBytes, bodyBytes);
   limitUnread(app, unreadChars);
   app.setNotFoundHandler((_request, reply) => sendNotFound(reply));
-  app.setErrorHandler((error: FastifyError, _request, reply) =>
+  app.decorate("tellFailure", (failure) => access.engine.emit("request:failed", failure));
+  answerErrors(app, (reply, error) =>
     error instanceof OverBudgetError ? sendOverBudget(reply) : sendError(reply, error, bodyBytes),
   );
   return app;

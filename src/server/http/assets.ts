@@ -5,6 +5,7 @@ import { readAssetMetadata } from "../../contrib/agentspace/asset-metadata.ts";
 import type { Asset, AssetStore } from "../../contrib/agentspace/assets.ts";
 import { problemAnswer, sendAnswer, sendJson, sendNotFound } from "./answers.ts";
 import { namesEtag } from "./etag.ts";
+import { answerErrors } from "./failure.ts";
 import { problem } from "./problem.ts";
 import { GET_ASSET, UPLOAD_ASSET } from "./api/asset-routes.ts";
 
@@ -28,7 +29,7 @@ export async function addAssets(app: FastifyInstance, store: AssetStore, publicU
       headerPairs: 32,
     };
     await scope.register(multipart, { limits, throwFileSizeLimit: false });
-    scope.setErrorHandler((error, _request, reply) => sendFailure(reply, error));
+    answerErrors(scope, sendFailure);
     addUpload(scope, store, publicUrl);
     addDownload(scope, store);
   });

@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { sendNotFound } from "../http/answers.ts";
+import { answerErrors } from "../http/failure.ts";
 import { callerOf, type Surface, refuseOthers } from "../http/surface.ts";
 import { sendWebResponse, toWebRequest } from "../http/web-exchange.ts";
 import type { ServerResponse } from "node:http";
@@ -81,7 +82,7 @@ function addEndpoint(
     await close();
   });
   void app.register(async (scope) => {
-    scope.setErrorHandler((error: FastifyError, _request, reply) => sendFailure(reply, error));
+    answerErrors(scope, sendFailure);
     for (const method of METHODS) {
       scope.route({
         method,

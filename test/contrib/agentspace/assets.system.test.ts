@@ -416,6 +416,29 @@ describe("the folder", () => {
     expect(statSync(join(folder, "blobs", blob)).mode & 0o777).toBe(0o600);
   });
 
+  test("where it takes no file any more, an upload is answered with 500, and the operator reads why", async () => {
+    const path = join(await temporaryFolder(), "assets");
+    const lines: unknown[] = [];
+    const logger = {
+      info: () => undefined,
+      warn: (fields: object, text: string) => void lines.push({ ...fields, text }),
+    };
+    await using engine = await createEngine({ workers: 1, executor: "threads", logger });
+    const server = await createServer(engine, { port: 0, assets: { path } });
+    onTestFinished(() => server.close());
+    await rm(join(path, "incoming"), { recursive: true });
+    const { status, body } = await upload({ folder: path, server });
+    expect([status, body.error?.code]).toEqual([500, "failed"]);
+    expect(lines).toContainEqual(
+      expect.objectContaining({
+        text: "a request was answered with 500",
+        method: "POST",
+        route: "/upload_asset",
+        reason: expect.stringContaining("ENOENT"),
+      }),
+    );
+  });
+
   test("is there only where the operator names it", async () => {
     const engine = await createEngine({ workers: 1, executor: "threads" });
     await using server = await createServer(engine, { port: 0 });

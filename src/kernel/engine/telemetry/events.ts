@@ -132,6 +132,8 @@ export interface EventMap<Tools = AnyTools> extends ExecutorEvents {
   "package:step": [event: PackageEvent];
   /** A request was refused before it became a call, because of its key, address, role or rate. */
   "request:refused": [event: RequestRefusal];
+  /** A request was answered with 500: neither its caller nor a tool is to blame. */
+  "request:failed": [event: RequestFailure];
   /** @deprecated Alias of `request:refused`; removed in the next release. Every listener gets the event once, under either name. */
   "door:refuse": [event: RequestRefusal];
   /** A call made with a key ended. */
@@ -219,6 +221,17 @@ export interface RequestRefusal {
   /** The address of the client; `null` if unknown. */
   readonly address: string | null;
   readonly reason: string;
+}
+
+/** A request whose handler failed. For the operator: the client learns nothing of it. */
+export interface RequestFailure {
+  readonly method: string;
+  /** Pattern of its address, such as `/v1/tools/:name`. */
+  readonly route: string;
+  /** Message of the error. */
+  readonly reason: string;
+  /** Stack of the error, without its message. */
+  readonly stack: string;
 }
 
 /** The changes that a reconfiguration made. */

@@ -118,6 +118,7 @@ function logTools(events: Events, logger: Lines): void {
 /** What callers and the embedder's listeners may repeat without end. */
 function logStrangers(events: Events, logger: Lines): void {
   events.on("request:refused", (event) => logger.warn(event, "a request was refused"));
+  events.on("request:failed", (event) => logger.warn(event, "a request was answered with 500"));
   events.on("listener:error", ({ listener, error }) =>
     logger.warn(
       { listener, error: error instanceof Error ? error.message : String(error) },
