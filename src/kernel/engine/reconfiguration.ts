@@ -1,5 +1,6 @@
 import path from "node:path";
 import { GloveboxError } from "../base/errors.ts";
+import { writeJson } from "../base/json-writer.ts";
 import { OPERATOR } from "../broker/policy.ts";
 import type { Assembly } from "./assembly.ts";
 import type { Grants } from "../broker/grants.ts";
@@ -189,5 +190,5 @@ function placeOf(given: ToolSource | undefined): string | undefined {
 }
 
 function differ(one: unknown, other: unknown): boolean {
-  return JSON.stringify(one) !== JSON.stringify(other);
+  return writeJson(one) !== writeJson(other);
 }

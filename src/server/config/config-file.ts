@@ -1,8 +1,9 @@
 import { readFile, stat } from "node:fs/promises";
 import path from "node:path";
-import { isObject, memberOf } from "../../kernel/base/json.ts";
+import { isObject } from "../../kernel/base/json.ts";
 import type { Position, YamlProblem, YamlText } from "../../kernel/base/yaml-text.ts";
 import { ConfigError, type ConfigFinding } from "./config-error.ts";
+import { withExactValues } from "./exact-values.ts";
 import { CONFIG_SCHEMA, HIDDEN, URLS } from "./schema.ts";
 
 /** File names of a configuration, in search order. */
@@ -66,7 +67,14 @@ export async function readConfigFile(file: string, toleratesRepeated = false): P
     };
     const folder = path.dirname(path.resolve(file));
     const repeated = read.repeated.map((problem) => syntaxFinding(problem, shown));
-    return { shown, folder, value: withConfigs(read), positionOf: read.positionOf, repeated, pointOut };
+    return {
+      shown,
+      folder,
+      value: withExactValues(read.value ?? {}, read.exact),
+      positionOf: read.positionOf,
+      repeated,
+      pointOut,
+    };
   } catch (error) {
     if (!(error instanceof YamlError)) throw error;
     // Unparsable text may contain secrets: report only its position.
@@ -74,17 +82,6 @@ export async function readConfigFile(file: string, toleratesRepeated = false): P
     const [first] = findings;
     throw new ConfigError(`${first?.place ?? shown}: ${first?.message ?? "it is not YAML"}`, findings);
   }
-}
-
-/** The value, in which the configs of tools have the digits of long integers: only isolates read them. */
-function withConfigs({ value, exact }: YamlText): unknown {
-  const tools = memberOf(value, "tools");
-  if (!isObject(value) || !Array.isArray(tools)) return value ?? {};
-  const exactTools = memberOf(exact(), "tools") as readonly unknown[];
-  const configured = tools.map((tool: unknown, at): unknown =>
-    isObject(tool) && Object.hasOwn(tool, "config") ? { ...tool, config: memberOf(exactTools[at], "config") } : tool,
-  );
-  return { ...value, tools: configured };
 }
 
 function syntaxFinding({ message, position }: YamlProblem, shown: string): ConfigFinding {

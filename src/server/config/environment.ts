@@ -1,5 +1,7 @@
+import { parseForWriting } from "../../kernel/base/exact-json.ts";
 import { ConfigError, type ConfigFinding } from "./config-error.ts";
 import type { Override } from "./configuration.ts";
+import { withExactValues } from "./exact-values.ts";
 import { HIDDEN, URLS } from "./schema.ts";
 import { nearest, PREFIX, readText, type Setting, settingAt, SETTINGS } from "./names.ts";
 
@@ -33,7 +35,9 @@ export function readEnvironment(environment: NodeJS.ProcessEnv): readonly Overri
     // Service managers often cannot omit a variable: treat an empty one as unset.
     if (text === undefined || text === "" || isServiceLink(variable, text)) return [];
     try {
-      return [{ path, value: readText(text, part), source: { kind: "variable", name: variable } }];
+      const read = readText(text, part);
+      const value = /^\s*[[{]/.test(text) ? withExactValues(read, () => parseForWriting(text), path) : read;
+      return [{ path, value, source: { kind: "variable", name: variable } }];
     } catch {
       findings.push({ rule: "config/syntax", place: variable, message: "it is not JSON" });
       return [];

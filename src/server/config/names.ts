@@ -1,4 +1,3 @@
-import { parseForWriting } from "../../kernel/base/exact-json.ts";
 import { CONFIG_SCHEMA } from "./schema.ts";
 import type { Part } from "./schema-parts.ts";
 
@@ -43,9 +42,9 @@ export function readText(text: string, { type }: Part): unknown {
     case "boolean":
       return text === "true" || (text === "false" ? false : text);
     case "array":
-      return text.trimStart().startsWith("[") ? parseForWriting(text) : text.split(",").map((one) => one.trim());
+      return text.trimStart().startsWith("[") ? JSON.parse(text) : text.split(",").map((one) => one.trim());
     case "object":
-      return /^\s*\{/.test(text) ? parseForWriting(text) : text;
+      return /^\s*\{/.test(text) ? JSON.parse(text) : text;
     default:
       return text;
   }

@@ -48,7 +48,7 @@ class Pipe extends StdioServerTransport {
     try {
       this.onmessage?.(parseJSONRPCMessage(parseForWriting(line)));
     } catch (error) {
-      // A line that is no JSON is none of the client's messages.
+      // A line that is no JSON is ignored, as the library does.
       if (!(error instanceof SyntaxError)) this.onerror?.(errorOf(error));
     }
   }

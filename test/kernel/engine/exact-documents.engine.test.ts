@@ -127,6 +127,43 @@ describe("the config of a tool", () => {
   });
 });
 
+describe("the condition of an approval", () => {
+  const when = `{"properties":{"id":{"enum":[${ID},${ID + 2n}]}},"required":["id"]}`;
+  const policy = `{"rules":[],"approvals":[{"tools":["pays"],"when":${when}}]}`;
+
+  async function ends(given: unknown): Promise<readonly string[]> {
+    const source = "export default ({ id }) => String(id);";
+    const tools = [{ name: "pays", description: "Pays.", source }];
+    await using own = await createEngine({
+      workers: 1,
+      executor: "threads",
+      tools,
+      policy: given as NonNullable<EngineOptions["policy"]>,
+    });
+    const ended = [ID, ID + 1n, ID + 2n].map((id) => own.execute({ name: "pays", arguments: { id } }));
+    return (await Promise.all(ended)).map(({ error }) => error?.code ?? "ok");
+  }
+
+  test.each([
+    ["a file of YAML", `policy:\n  rules: []\n  approvals:\n    - tools: [pays]\n      when: ${when}\n`, {}],
+    ["a variable", "{}", { GLOVEBOX_POLICY: policy }],
+  ])("compares the digits of integers in %s", async (_what, text, environment) => {
+    const file = join(folder, "policy.yaml");
+    writeFileSync(file, text);
+    const { values } = await readConfiguration(file, readEnvironment(environment));
+    expect(await ends(values.policy)).toEqual(["paused", "ok", "paused"]);
+  });
+
+  test("compares the digits of a bigint in the embedder's options", async () => {
+    const given = { properties: { id: { enum: [ID, ID + 2n] } }, required: ["id"] };
+    expect(await ends({ rules: [], approvals: [{ tools: ["pays"], when: given }] })).toEqual([
+      "paused",
+      "ok",
+      "paused",
+    ]);
+  });
+});
+
 describe("a schema of a module", () => {
   test("keeps the digits of its values, in what is listed and in what is checked", async () => {
     const source = `export const spec = { name: "picks", description: "Picks.", inputSchema: { type: "object",
