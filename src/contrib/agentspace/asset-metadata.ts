@@ -10,6 +10,7 @@ import {
   wrong,
 } from "./contract/reading.ts";
 import { ContractError } from "../../kernel/tool/contracts/contract.ts";
+import { parseForWriting } from "../../kernel/base/exact-json.ts";
 import { describeExcess } from "../../kernel/base/json.ts";
 import { AssetError } from "./asset-error.ts";
 
@@ -43,7 +44,7 @@ export function readAssetMetadata(text: string): AssetMetadata {
 
 function parse(text: string): unknown {
   try {
-    if (describeExcess(text) === null) return JSON.parse(text) as unknown;
+    if (describeExcess(text) === null) return parseForWriting(text);
   } catch {
     // Reported below.
   }

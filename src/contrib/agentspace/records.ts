@@ -1,3 +1,5 @@
+import { parseWritten } from "../../kernel/base/exact-json.ts";
+import { writeJson } from "../../kernel/base/json-writer.ts";
 import type { DatabaseLayout } from "../../kernel/store/sqlite/layout.ts";
 import type { RegistrationRecord } from "./contract/record.ts";
 import type { ToolLocation } from "../../kernel/tool/definition.ts";
@@ -105,7 +107,7 @@ export class Records {
   put(given: NewRecord, replace: Replace): KeptRecord {
     const { record, path, grants, tenant, registeredBy } = given;
     const { tool_id: toolId, tool_metadata: metadata } = record;
-    const text = JSON.stringify(record);
+    const text = writeJson(record) ?? "";
     if (Buffer.byteLength(text) > RECORD_MAX_BYTES) {
       throw new RegistryError("too_large", `the record of "${toolId}" has more than ${RECORD_MAX_BYTES} bytes`);
     }
@@ -129,7 +131,7 @@ export class Records {
         registeredBy,
         path,
         JSON.stringify(grants),
-        JSON.stringify(summaryOf(record)),
+        writeJson(summaryOf(record)) ?? "",
         JSON.stringify(wordsOf(record)),
         text,
       );
@@ -283,7 +285,7 @@ function registrationOf(row: Record<string, unknown>): Registration {
 /** Rows come from this class and need no validation. */
 function keptRecord(row: Record<string, unknown>): KeptRecord {
   return {
-    record: JSON.parse(String(row["record"])) as RegistrationRecord,
+    record: parseWritten(String(row["record"])) as RegistrationRecord,
     path: String(row["path"]),
     grants: JSON.parse(String(row["grants"])) as RecordGrants,
     tenant: String(row["tenant"]),
@@ -292,6 +294,6 @@ function keptRecord(row: Record<string, unknown>): KeptRecord {
 }
 
 function keptSummary(row: Record<string, unknown>): RecordSummary {
-  const summary = JSON.parse(String(row["summary"])) as SummarizedRecord;
+  const summary = parseWritten(String(row["summary"])) as SummarizedRecord;
   return { ...summary, registration: registrationOf(row) };
 }

@@ -1,3 +1,4 @@
+import { isLongInteger, parseWithDigits } from "../../kernel/base/exact-json.ts";
 import { describeExcess } from "../../kernel/base/json.ts";
 import { InputError } from "./errors.ts";
 import type { Scope } from "./expression.ts";
@@ -34,13 +35,13 @@ function readText(text: string, type: InputType): unknown {
       return text;
     case "number":
     case "integer":
-      return text.trim() === "" ? text : Number(text);
+      return text.trim() === "" || isLongInteger(text.trim()) ? text.trim() : Number(text);
     case "boolean":
       return /^(?:true|false)$/i.test(text) ? text.toLowerCase() === "true" : text;
     case "array":
     case "object":
       try {
-        return describeExcess(text) === null ? (JSON.parse(text) as unknown) : text;
+        return describeExcess(text) === null ? parseWithDigits(text) : text;
       } catch {
         return text;
       }
@@ -53,15 +54,20 @@ function problemOf(value: unknown, { type, enum: allowed }: InputSpec): string |
   return isAllowed ? null : `must be one of ${JSON.stringify(allowed).slice(0, 500)}`;
 }
 
+/** An integer that no number holds is the text of its digits. */
+function isDigits(value: unknown): boolean {
+  return typeof value === "string" && isLongInteger(value);
+}
+
 function isOfType(value: unknown, type: InputType): boolean {
   switch (type) {
     case "string":
     case "boolean":
       return typeof value === type;
     case "number":
-      return Number.isFinite(value);
+      return Number.isFinite(value) || isDigits(value);
     case "integer":
-      return Number.isSafeInteger(value);
+      return Number.isSafeInteger(value) || isDigits(value);
     case "array":
       return Array.isArray(value);
     case "object":

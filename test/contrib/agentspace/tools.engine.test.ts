@@ -43,6 +43,19 @@ async function tool(text: string, spec: Partial<ToolsApiSpec> = {}, tool_data: R
   return { toolId, call };
 }
 
+test("a tool's data have the digits of their integers, from the registry's file on", async () => {
+  const text = `export class AgentSpaceV1Tool {
+    constructor(id, data) { this.data = data; }
+    execute() { return { types: this.data.ids.map((id) => typeof id), ids: this.data.ids }; }
+  }`;
+  const data = { ids: [1915883588174806058n, -(2n ** 200n), 7] } as unknown as Record<string, number>;
+  const { call } = await tool(text, {}, data);
+  expect((await call()).output).toEqual({
+    types: ["bigint", "bigint", "number"],
+    ids: ["1915883588174806058", `${-(2n ** 200n)}`, 7],
+  });
+});
+
 const withClass = (body: string) => tool(`export class AgentSpaceV1Tool { ${body} }`);
 
 const preset = (type: "number", value: number): Fields[string] => ({ type, default: value });

@@ -273,6 +273,9 @@ describe("a run", () => {
     const inputs = "inputs: { required: { n: integer }, optional: { t: { type: array, default: [1, 2] } } }";
     const { asked } = await run(await load(flow(chain, inputs)), ["x", "y"], { n: "7" });
     expect(asked[0]).toBe("7 12");
+    const long = "1915883588174806058";
+    const exact = await run(await load(flow(chain, inputs)), ["x", "y"], { n: long, t: `[${long}]` });
+    expect(exact.asked[0]).toBe(`${long} ${long}`);
   });
 
   test("does not start without its inputs, or with others", async () => {
