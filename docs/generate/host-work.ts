@@ -360,7 +360,7 @@ export const HOST_WORK: readonly HostWork[] = [
   {
     work: "Read a connector's document or its server's list",
     causes: ["remote"],
-    bound: "8 MiB, 20 s, 2,500 tools; 256 Ki characters of a tool are parsed a turn",
+    bound: "48 MiB of a document, 8 MiB of a list, 20 s, 2,500 tools; 256 Ki characters of a tool are parsed a turn",
     place: "child process",
     payer: "the operator",
     test: "connectors/engine/hostile-connectors.engine.test.ts",

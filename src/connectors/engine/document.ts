@@ -1,6 +1,5 @@
-import { hash } from "node:crypto";
-import { readFile, stat } from "node:fs/promises";
-import type { Readable } from "node:stream";
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
 import { GloveboxError } from "../../kernel/base/errors.ts";
 import {
   Connections,
@@ -16,28 +15,36 @@ const ACCEPT = "application/json, application/yaml, application/vnd.oai.openapi,
 const STATUS = { ok: 200, redirect: 300, wrong: 400, busy: 429, failed: 500 } as const;
 const SHOWN_MAX = 200;
 
+/** A document in the pieces in which it came: nothing here holds the thread for all of it. */
+interface Collected {
+  readonly bytes: readonly Buffer[];
+  readonly digest: string;
+}
+
 /**
- * The text of a connector's document. Rejects with a `GloveboxError` that names the connector: `capability_failed` where its
+ * The bytes of a connector's document. Rejects with a `GloveboxError` that names the connector: `capability_failed` where its
  * server is down, which may end, else `load_error`.
  */
-export async function readDocument(name: string, place: DocumentPlace, options: FetchOptions): Promise<string> {
+export async function readDocument(
+  name: string,
+  place: DocumentPlace,
+  options: FetchOptions,
+): Promise<readonly Buffer[]> {
   const where = `connectors.${name}.openapi.${place.kind === "file" ? "document" : "url"}`;
-  const bytes = place.kind === "file" ? await readWhole(where, place.path) : await fetchWhole(where, place, options);
-  const digest = `sha256:${hash("sha256", bytes)}`;
+  const read = place.kind === "file" ? readWhole(where, place.path) : fetchWhole(where, place, options);
+  const { bytes, digest } = await read;
   if (place.kind === "url" && place.pin !== null && place.pin !== digest) {
     throw refused(where, `is another document than its pin names: ${digest}; read it, and change the pin`);
   }
-  return bytes.toString("utf8");
+  return bytes;
 }
 
-async function readWhole(where: string, path: string): Promise<Buffer> {
+async function readWhole(where: string, path: string): Promise<Collected> {
   try {
-    const { size } = await stat(path);
-    if (size <= DOCUMENT_MAX) return await readFile(path);
+    return await collect(where, createReadStream(path));
   } catch (error) {
-    throw refused(where, `cannot be read: ${codeOf(error)}`);
+    throw error instanceof GloveboxError ? error : refused(where, `cannot be read: ${codeOf(error)}`);
   }
-  throw tooLarge(where);
 }
 
 /** Follows no redirect: the operator's URL is the one that is read. */
@@ -45,7 +52,7 @@ async function fetchWhole(
   where: string,
   { url, isPrivate }: Extract<DocumentPlace, { readonly kind: "url" }>,
   options: FetchOptions,
-): Promise<Buffer> {
+): Promise<Collected> {
   const connections = new Connections(options);
   try {
     const { origin, pathname, search } = new URL(url);
@@ -57,7 +64,7 @@ async function fetchWhole(
       headers: { accept: ACCEPT, "accept-encoding": "identity", "user-agent": "glovebox" },
       signal: AbortSignal.timeout(FETCH_MS),
     });
-    if (statusCode === STATUS.ok) return await readBody(where, body);
+    if (statusCode === STATUS.ok) return await collect(where, body);
     const isDown = statusCode === STATUS.busy || statusCode >= STATUS.failed;
     const isRedirect = statusCode >= STATUS.redirect && statusCode < STATUS.wrong;
     const more = isRedirect ? redirectOf(url, headers["location"]) : "";
@@ -77,24 +84,22 @@ function redirectOf(url: string, location: unknown): string {
   return `, a redirect${to}, which is not followed; name the URL at which the document is`;
 }
 
-async function readBody(where: string, body: Readable): Promise<Buffer> {
-  const parts: Buffer[] = [];
+async function collect(where: string, stream: AsyncIterable<unknown>): Promise<Collected> {
+  const hash = createHash("sha256");
+  const bytes: Buffer[] = [];
   let length = 0;
-  for await (const part of body as AsyncIterable<Buffer>) {
+  for await (const part of stream as AsyncIterable<Buffer>) {
     length += part.length;
-    if (length > DOCUMENT_MAX) throw tooLarge(where);
-    parts.push(part);
+    if (length > DOCUMENT_MAX) throw refused(where, `has more than ${DOCUMENT_MAX} bytes`);
+    hash.update(part);
+    bytes.push(part);
   }
-  return Buffer.concat(parts);
+  return { bytes, digest: `sha256:${hash.digest("hex")}` };
 }
 
 function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return "it cannot be read";
   return "code" in error && typeof error.code === "string" ? error.code : error.name;
-}
-
-function tooLarge(where: string): GloveboxError {
-  return refused(where, `has more than ${DOCUMENT_MAX} bytes`);
 }
 
 function down(where: string, problem: string): GloveboxError {

@@ -5,6 +5,7 @@ import { byteLength } from "../../kernel/base/json.ts";
 import { eachInTurns } from "../../kernel/base/turns.ts";
 import { isPrivateHost } from "../../kernel/broker/capabilities/fetch/connections.ts";
 import { builds } from "../../kernel/tool/build/builds.ts";
+import type { FrameText } from "../../kernel/tool/build/frame.ts";
 import { type JobWords, problemOf } from "../../kernel/tool/build/problem.ts";
 import type { ResolvedConnector } from "./options.ts";
 import { undoFindings } from "./undo-options.ts";
@@ -13,8 +14,10 @@ import type { ConnectorJob, ConnectorReading, PreparedLine } from "./prepare-rem
 /** Module that a build process imports: it reads answers of servers. */
 const READER = new URL(`./prepare-remote.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url).href;
 const DEADLINE_MS = 20_000;
-/** Of a document, in bytes: the limit of a job's texts. */
-export const DOCUMENT_MAX = 8 * 1024 * 1024;
+/** Of a document, in bytes: the limit of a job's texts. The heap of the build process holds it and its values. */
+export const DOCUMENT_MAX = 48 * 1024 * 1024;
+/** Of a server's list, in bytes. */
+const LIST_MAX = 8 * 1024 * 1024;
 const WORDS: JobWords = {
   verb: "read",
   participle: "read",
@@ -30,16 +33,19 @@ export interface ReadConnector extends ConnectorReading {
 export type RemoteNames = ConnectorJob["names"];
 
 /**
- * Reads what a server says of its tools, in a build process without files and network. `names`: those that its tools have had
- * until now. Rejects with a `GloveboxError`, `load_error`, that names the connector.
+ * Reads what a server says of its tools, in a build process without files and network. `text`: a list as a text, a document
+ * as its bytes, of at most `DOCUMENT_MAX`, which this process does not decode. `names`: those that its tools have had until
+ * now. Rejects with a `GloveboxError`, `load_error`, that names the connector.
  */
 export async function readConnector(
   connector: ResolvedConnector,
-  text: string,
+  text: FrameText,
   names: RemoteNames = [],
 ): Promise<ReadConnector> {
   const { name, source, tools, hasDescriptions } = connector;
-  if (byteLength(text, DOCUMENT_MAX) > DOCUMENT_MAX) throw refused(name, `is larger than ${DOCUMENT_MAX} bytes`);
+  const max = typeof text === "string" ? LIST_MAX : DOCUMENT_MAX;
+  const length = typeof text === "string" ? byteLength(text, max) : text.reduce((sum, part) => sum + part.length, 0);
+  if (length > max) throw refused(name, `is larger than ${max} bytes`);
   const [of, server] = source.kind === "openapi" ? (["openapi", source.server] as const) : (["mcp", null] as const);
   const sent = source.kind === "openapi" ? [source.headers, source.query] : [[], []];
   const [headers = [], query = []] = sent.map((pairs) => pairs.map(([key]) => key));

@@ -199,8 +199,11 @@ describe("a document by URL", () => {
     );
   });
 
-  test("that cannot be read, or is too large, is refused with the reason", async () => {
-    await expect(openWith(() => " ".repeat(9 * 1024 * 1024))).rejects.toThrow("has more than 8388608 bytes");
+  test("is read also where it is as long as that of a large API, and refused where it is too large", async () => {
+    const long = (origin: string) => JSON.stringify({ ...document(origin), "x-long": "é".repeat(16 * 1024 * 1024) });
+    await using opened = await openWith(long, (given) => `sha256:${hash("sha256", given)}`);
+    expect((await opened.execute({ name: "far.bom", arguments: {} })).output).toEqual({ text: TEXT });
+    await expect(openWith(() => " ".repeat(49 * 1024 * 1024))).rejects.toThrow("has more than 50331648 bytes");
   });
 
   test.each([

@@ -7,7 +7,9 @@ import { shortText } from "../remote-tool.ts";
 import { fromSwagger } from "./swagger.ts";
 
 /** Length of a document, in UTF-16 units. */
-export const DOCUMENT_MAX = 8 * 1024 * 1024;
+export const DOCUMENT_MAX = 48 * 1024 * 1024;
+/** Values of a document in JSON: the largest that is published has 1.2 million. */
+const VALUES_MAX = 2_000_000;
 /** YAML takes far longer to read than JSON: about 10 µs for each line, and for each of the characters that part it. */
 const YAML_MARKS_MAX = 100_000;
 const YAML_MARKS = /[\n,[{:?!&*|>#"']|-\s/g;
@@ -102,7 +104,7 @@ function readText(text: string): unknown {
 }
 
 function readJson(text: string): unknown {
-  const excess = describeExcess(text);
+  const excess = describeExcess(text, VALUES_MAX);
   if (excess !== null) throw refused(`is ${excess}`);
   try {
     return parseForWriting(text);

@@ -1,6 +1,7 @@
 import { ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import path from "node:path";
+import { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { writeFilter } from "../../base/os/bubblewrap.ts";
 import { type ControlGroup, openGroup } from "../../base/os/cgroup.ts";
@@ -153,7 +154,8 @@ export class BuildProcess {
       };
       if (this.#hasEnded) return this.#settle({ kind: "lost", reason: this.#startError ?? "it has ended" });
       this.#send = () => {
-        for (const part of encodeFrame(job)) this.#process.stdin?.write(part);
+        // A pipe takes a long text in many turns.
+        if (this.#process.stdin !== null) Readable.from(encodeFrame(job)).pipe(this.#process.stdin, { end: false });
       };
       if (this.#hasBegun) this.#send();
     });

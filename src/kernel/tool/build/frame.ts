@@ -25,13 +25,23 @@ interface Envelope {
 const PREFIX_BYTES = 4;
 const TEXTS_MAX = 16;
 
-export function encodeFrame({ head, texts }: Frame): readonly Buffer[] {
-  const bodies = texts.map((text) => Buffer.from(text));
-  const envelope: Envelope = { head, lengths: bodies.map(({ length }) => length) };
+/** A text, or its bytes in the pieces in which they came. */
+export type FrameText = string | readonly Buffer[];
+
+export function encodeFrame({
+  head,
+  texts,
+}: {
+  readonly head: unknown;
+  readonly texts: readonly FrameText[];
+}): readonly Buffer[] {
+  const bodies = texts.map((text) => (typeof text === "string" ? [Buffer.from(text)] : text));
+  const lengths = bodies.map((parts) => parts.reduce((sum, { length }) => sum + length, 0));
+  const envelope: Envelope = { head, lengths };
   const json = Buffer.from(JSON.stringify(envelope));
   const prefix = Buffer.alloc(PREFIX_BYTES);
   prefix.writeUInt32LE(json.length);
-  return [prefix, json, ...bodies];
+  return [prefix, json, ...bodies.flat()];
 }
 
 /**

@@ -1,10 +1,13 @@
 import { isObject } from "../../base/json.ts";
 import type { ProjectOptions } from "../bundle/project.ts";
 import type { ArchiveFormat } from "../package/location.ts";
-import type { Frame } from "./frame.ts";
+import type { FrameText } from "./frame.ts";
 
 /** Work for a build process: data, whose long texts are apart. */
-export type Job = Frame & { readonly head: JobHead };
+export interface Job {
+  readonly head: JobHead;
+  readonly texts: readonly FrameText[];
+}
 
 export type JobHead = BundleJob | ChecksJob | ProgramJob | ModuleJob | PackageJob;
 

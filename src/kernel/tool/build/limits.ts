@@ -9,8 +9,8 @@ import type { FrameLimits } from "./frame.ts";
 const KIB = 1024;
 const MIB = 1024 * KIB;
 
-/** Of a job. A module's text may have 4 MiB, and a connector's document 8. */
-export const JOB_LIMITS: FrameLimits = { headBytes: MIB, textBytes: 8 * MIB };
+/** Of a job. A module's text may have 4 MiB, and a connector's document 48. */
+export const JOB_LIMITS: FrameLimits = { headBytes: MIB, textBytes: 48 * MIB };
 /**
  * Of an answer: a bundle and its source map may have 16 MiB each, and half as much of them may be made for calls. A
  * Python package may have 10 MiB, and 32 MiB of compiled code, which are 43 as text.

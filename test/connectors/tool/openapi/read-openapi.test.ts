@@ -79,7 +79,8 @@ describe("a document", () => {
   });
 
   it("is refused where it is too long to be read", () => {
-    expect(() => readOpenApi(" ".repeat(8 * 1024 * 1024 + 1), OPTIONS)).toThrow("is longer than 8388608 characters");
+    expect(() => readOpenApi(" ".repeat(48 * 1024 * 1024 + 1), OPTIONS)).toThrow("is longer than 50331648 characters");
+    expect(() => readOpenApi(`{"a":[${"[],".repeat(1_000_000)}[]]}`, OPTIONS)).toThrow("more than 2000000 values");
     expect(() => readOpenApi("- a\n".repeat(60_000), OPTIONS)).toThrow("convert it to JSON, which is read faster");
     expect(() => readOpenApi(`{"a":${"[".repeat(2_000)}`, OPTIONS)).toThrow("nested deeper than 1000 levels");
   });

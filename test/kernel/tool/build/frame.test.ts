@@ -35,6 +35,13 @@ test("frames come out of chunks of any size as they went in, one after the other
   );
 });
 
+test("a text may be given as its bytes, in pieces that part characters", () => {
+  const bytes = Buffer.from("naïve 日本");
+  const pieces = Array.from(bytes, (_byte, at) => bytes.subarray(at, at + 1));
+  const sent = Buffer.concat(encodeFrame({ head: null, texts: ["a", pieces, []] }));
+  expect(new FrameReader(LIMITS).push(sent)).toEqual({ head: null, texts: ["a", "naïve 日本", ""] });
+});
+
 test("a frame beyond the limits is refused before its bytes have come", () => {
   const large = bytesOf({ head: null, texts: ["a".repeat(LIMITS.textBytes), "b"] });
   expect(() => new FrameReader(LIMITS).push(large.subarray(0, 60))).toThrow("texts of 65537 bytes");
