@@ -82,7 +82,8 @@ class Outcomes {
   }
 
   #compile(text: string, known: ReadonlySet<string>): void {
-    const options = { server: SERVER, hasHeaders: false, takesPaths: false, hasDescriptions: true, names: [] };
+    const given = { hasHeaders: false, takesPaths: false, hasDescriptions: true };
+    const options = { ...given, server: SERVER, location: null, names: [] };
     const { value, texts } = prepareRemote({ ...job, ...options }, text);
     this.#compiled += texts[0] === "" ? 0 : (texts[0] ?? "").split("\n").length;
     for (const { reason } of value.findings) if (!known.has(reason)) count(this.#ofCompiling, reason);

@@ -13,7 +13,7 @@ import type { LoginStoreOptions } from "../store/login-table.ts";
 import { secretsOfLogin } from "../login/settings.ts";
 import { TenantSessions } from "./tenant-sessions.ts";
 import { readDocument } from "./document.ts";
-import type { DocumentPlace, McpSource, ResolvedConnector } from "../tool/options.ts";
+import { type DocumentPlace, mayBePrivate, type McpSource, type ResolvedConnector } from "../tool/options.ts";
 import { type ReadConnector, readConnector, type RemoteNames } from "../tool/read-connector.ts";
 import { checkSecrets, secretsOf } from "../tool/connector-secrets.ts";
 
@@ -221,12 +221,12 @@ export function routeOf(
   server: string | null,
   logins: LoginStoreOptions,
 ): ConnectorRoute {
-  const { name, source, isPrivate, rateLimit, concurrency, timeoutMs, login } = connector;
+  const { name, source, rateLimit, concurrency, timeoutMs, login } = connector;
   const isDocument = source.kind === "openapi";
   return {
     name,
     server: isDocument ? server : null,
-    isPrivate,
+    isPrivate: mayBePrivate(connector, server),
     headers: isDocument ? source.headers : [],
     query: isDocument ? source.query : [],
     secrets: secretsOf(connector),

@@ -32,8 +32,8 @@ export interface ConnectorSettings {
   /** `none`: tools have no descriptions of the server. */
   readonly descriptions?: "none";
   /**
-   * Whether its server may have an address that is not public. Default: only if its URL in these options has such an
-   * address, or `localhost`, for a host.
+   * Whether its server may have an address that is not public. Default: only if its URL in these options, or that of its
+   * document with the same host, has such an address, or `localhost`, for a host.
    */
   readonly private?: boolean;
 }
@@ -81,7 +81,7 @@ export interface OpenApiConnector extends ConnectorSettings {
     readonly url?: string;
     /** `sha256:` and the digest of the document at the URL: another one is not taken. Without a pin, whatever is there is taken. */
     readonly pin?: string;
-    /** URL of the server. Default: the document's first. */
+    /** URL of the server. Default: the document's first, which may be relative to `url`. */
     readonly server?: string;
     /**
      * Whether outputs are `{ body, headers }`, with the headers `link`, `etag`, `location`, `retry-after`, `x-total-count` and
@@ -286,6 +286,12 @@ function resolveMcp(where: string, options: Readonly<Record<string, unknown>>): 
 function namesPrivate(source: ConnectorSource): boolean {
   const url = source.kind === "openapi" ? source.server : source.kind === "http" ? source.url : null;
   return url !== null && isPrivateHost(new URL(url));
+}
+
+/** Whether the server of a connector may have an address that is not public: also where it is the one of its document's URL. */
+export function mayBePrivate({ isPrivate, source }: ResolvedConnector, server: string | null): boolean {
+  if (isPrivate || server === null || source.kind !== "openapi" || source.document.kind !== "url") return isPrivate;
+  return source.document.isPrivate && new URL(source.document.url).host === new URL(server).host;
 }
 
 function urlOf(where: string, value: unknown): string {

@@ -17,6 +17,8 @@ export interface ConnectorJob {
   readonly connector: string;
   /** URL of the server; `null` for the document's own. */
   readonly server: string | null;
+  /** URL of the document; `null` for a file and for a list. */
+  readonly location: string | null;
   /** Names of headers and of parts of the query that the connector sends with each request. */
   readonly headers: readonly string[];
   readonly query: readonly string[];
@@ -91,7 +93,7 @@ function readSource(
   job: ConnectorJob,
   text: string,
 ): RemoteTools & Pick<ConnectorReading, "auths"> & { readonly server: string | null } {
-  const { connector, server } = job;
+  const { connector, server, location } = job;
   if (job.of === "openapi") {
     const isWanted = matcherOf(job.tools);
     return readOpenApi(text, {
@@ -102,6 +104,7 @@ function readSource(
       hasHeaders: job.hasHeaders,
       takesPaths: job.takesPaths,
       ...(server === null ? {} : { server }),
+      ...(location === null ? {} : { location }),
     });
   }
   const { tools, findings } = parseForWriting(text) as RemoteTools;

@@ -7,7 +7,7 @@ import { isPrivateHost } from "../../kernel/broker/capabilities/fetch/connection
 import { builds } from "../../kernel/tool/build/builds.ts";
 import type { FrameText } from "../../kernel/tool/build/frame.ts";
 import { type JobWords, problemOf } from "../../kernel/tool/build/problem.ts";
-import type { ResolvedConnector } from "./options.ts";
+import { mayBePrivate, type ResolvedConnector } from "./options.ts";
 import { undoFindings } from "./undo-options.ts";
 import type { ConnectorJob, ConnectorReading, PreparedLine } from "./prepare-remote.ts";
 
@@ -51,7 +51,8 @@ export async function readConnector(
   const [headers = [], query = []] = sent.map((pairs) => pairs.map(([key]) => key));
   const hasHeaders = source.kind === "openapi" && source.hasHeaders;
   const takesPaths = source.kind === "openapi" && source.mounts.length > 0;
-  const options = { headers, query, tools, hasHeaders, takesPaths, hasDescriptions, names };
+  const location = source.kind === "openapi" && source.document.kind === "url" ? source.document.url : null;
+  const options = { location, headers, query, tools, hasHeaders, takesPaths, hasDescriptions, names };
   const data: ConnectorJob = { of, connector: name, server, ...options };
   const job = { head: { kind: "module", module: READER, data }, texts: [text] } as const;
   const outcome = await builds.run(job, { registrant: null, isForeign: true, deadlineMs: DEADLINE_MS });
@@ -68,8 +69,8 @@ export async function readConnector(
 }
 
 /** A document may name a server of this machine or its network, which only the options may allow. */
-function serverFindings({ isPrivate }: ResolvedConnector, { server }: ConnectorReading): readonly ConnectorFinding[] {
-  if (server === null || isPrivate || !isPrivateHost(new URL(server))) return [];
+function serverFindings(connector: ResolvedConnector, { server }: ConnectorReading): readonly ConnectorFinding[] {
+  if (server === null || mayBePrivate(connector, server) || !isPrivateHost(new URL(server))) return [];
   const reason =
     "its calls will be refused: its server has an address that is not public; set private: true of the connector";
   return [{ tool: null, reason }];

@@ -192,6 +192,34 @@ describe("a document by URL", () => {
     }
   });
 
+  test("has a server that is relative to its URL, also on a private address, which the operator named", async () => {
+    const texts: string[] = [];
+    await using remote = await serveApi(({ url }, response) => {
+      if (url.startsWith("/docs/")) response.end(texts[0]);
+      else response.writeHead(200, { "content-type": "text/plain" }).end(`at ${url}`);
+    });
+    const open = (servers: object) => {
+      texts[0] = JSON.stringify({ ...document(""), ...servers });
+      return createEngine({
+        workers: 1,
+        executor: "threads",
+        connectors: { far: { openapi: { url: `${remote.origin}/docs/openapi.json` } } },
+        policy: { rules: [{ allow: { connector: ["far"] } }] },
+      });
+    };
+    for (const [servers, path] of [
+      [{ servers: [{ url: "../v1" }] }, "/v1/bom"],
+      [{ servers: undefined }, "/bom"],
+    ] as const) {
+      await using opened = await open(servers);
+      const { output, error } = await opened.execute({ name: "far.bom", arguments: {} });
+      expect([error, output]).toEqual([null, `at ${path}`]);
+      expect(opened.connectors()[0]?.findings).toEqual([]);
+    }
+    await using other = await open({ servers: [{ url: api.origin }] });
+    expect((await other.execute({ name: "far.bom", arguments: {} })).error?.code).toBe("capability_denied");
+  });
+
   test("that is another one than its pin names is not taken, and its digest is told", async () => {
     const given = text(api.origin);
     await expect(openWith(text, () => `sha256:${"0".repeat(64)}`)).rejects.toThrow(

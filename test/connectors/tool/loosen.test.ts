@@ -10,6 +10,7 @@ const JOB = {
   of: "mcp",
   connector: "c",
   server: null,
+  location: null,
   headers: [],
   query: [],
   tools: null,

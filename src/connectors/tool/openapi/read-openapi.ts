@@ -16,6 +16,8 @@ export interface OpenApiOptions {
   readonly connector: string;
   /** URL of the server. Default: the document's first. */
   readonly server?: string;
+  /** URL of the document, to which its servers may be relative. */
+  readonly location?: string;
   /** Whether the connector takes an operation, by its name. Default: all. */
   readonly isWanted?: (name: string) => boolean;
   /** Whether outputs have chosen headers of the answers. Default: false. */
@@ -82,7 +84,7 @@ class OpenApiReader {
   constructor(document: OpenApiDocument, options: OpenApiOptions) {
     this.#document = document;
     this.#options = options;
-    this.#server = serverOf(document, options.server);
+    this.#server = serverOf(document, options.server, options.location);
     this.#sent = { headers: lowerCase(options.headers), query: lowerCase(options.query) };
     const missing = (of: string) => (reason: string) => this.#find(this.#name, `any ${of} in a place where ${reason}`);
     this.#input = new Schemas(document, "input", missing("value is taken"));

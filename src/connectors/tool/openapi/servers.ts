@@ -6,18 +6,24 @@ const URL_MAX = 2_000;
 const SERVERS_MAX = 20;
 
 /**
- * The URL below which the operations are. `given`: the operator's, which counts more than the document's. Throws a
+ * The URL below which the operations are. `given`: the operator's, which counts more than the document's. `location`: the
+ * document's own URL, to which a server is relative; a document that names none means the root of that one. Throws a
  * `GloveboxError` with `load_error`.
  */
-export function serverOf({ root }: OpenApiDocument, given: string | undefined): string {
+export function serverOf({ root }: OpenApiDocument, given: string | undefined, location: string | undefined): string {
   if (given !== undefined) return baseOf(given, "the server of the connector");
-  const url = urlsIn(root["servers"])[0];
+  const [named] = urlsIn(root["servers"]);
+  const url = location === undefined ? named : absolute(named === undefined || named === "" ? "/" : named, location);
   if (url === undefined || !/^https?:/i.test(url)) {
     const found =
       url === undefined ? "names no server" : `names the server ${shortText(url, URL_MAX)}, which is relative`;
     throw refused(`${found}; set \`server\` of the connector to its URL`);
   }
   return baseOf(url, "its server");
+}
+
+function absolute(url: string, location: string): string {
+  return /[{}]/.test(url) ? url : (URL.parse(url, location)?.href ?? url);
 }
 
 /** The normalized URL, without a slash at its end. */

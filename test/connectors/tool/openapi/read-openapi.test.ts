@@ -111,6 +111,23 @@ describe("the server", () => {
     expect(() => serverOf(servers)).toThrow(problem);
   });
 
+  it.each([
+    [undefined, "https://crm.example:8443"],
+    [[{ url: "" }], "https://crm.example:8443"],
+    [[{ url: "/v1/" }], "https://crm.example:8443/v1"],
+    [[{ url: "../v1" }], "https://crm.example:8443/v1"],
+    [[{ url: "//other.example/v1" }], "https://other.example/v1"],
+    [[{ url: "http://other.example" }], "http://other.example"],
+  ])("%j of a document by URL may be relative to it", (servers, expected) => {
+    const location = "https://crm.example:8443/docs/openapi.json?version=1";
+    expect(read({ "/a": {} }, { servers }, { location }).server).toBe(expected);
+  });
+
+  it("of a document by URL is the operator's where he names one", () => {
+    const options = { location: "https://docs.example/openapi.json", server: "https://crm.example" };
+    expect(read({ "/a": {} }, { servers: [{ url: "/v1" }] }, options).server).toBe("https://crm.example");
+  });
+
   it("of a path or of an operation leaves that out where it is another", () => {
     const servers = [{ url: "https://upload.example" }];
     expect(reasonFor({ servers })).toBe("it has a server of its own, https://upload.example");
