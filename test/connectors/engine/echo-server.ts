@@ -16,7 +16,7 @@ interface DescribedContent {
   readonly [mediaType: string]: { readonly schema?: DescribedSchema; readonly encoding?: object };
 }
 
-export interface DescribedParameter {
+interface DescribedParameter {
   readonly name: string;
   readonly in: "path" | "query" | "querystring" | "header" | "cookie";
   readonly required?: boolean;
@@ -44,13 +44,6 @@ export interface DescribedApi {
   readonly paths: {
     readonly [path: string]: DescribedPath | { readonly additionalOperations: DescribedPath };
   };
-}
-
-/** A file as a server got it. */
-export interface ReceivedFile {
-  readonly filename?: string;
-  readonly mediaType: string;
-  readonly base64: string;
 }
 
 /** A request as a server got it. */
