@@ -5,7 +5,7 @@ import path from "node:path";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createEngine, type Engine } from "../../src/glovebox/index.ts";
+import { createEngine, defineCapability, type Engine } from "../../src/glovebox/index.ts";
 import { createKey } from "../../src/server/access/secret.ts";
 import { createServer, type Server } from "../../src/server/http/server.ts";
 import { MAIN } from "../server/served.ts";
@@ -151,6 +151,57 @@ test("calls signal, cancel and result: 4 is the exit code of a call that waits s
     expect([code, JSON.parse(stdout)]).toEqual([0, expect.objectContaining({ id: args[1] })]);
   }
   expect(await calls(["cancel", "c_nothing"], "caller")).toMatchObject({ code: 1 });
+});
+
+/** An engine over a file, whose tool has an effect after its approval. */
+function openPaying(file: string, pay: (args: unknown) => unknown): Promise<Engine> {
+  const source = "export default async (input, { host }) => ({ heard: await host.ledger.add(input) });";
+  return createEngine({
+    workers: 1,
+    executor: "threads",
+    capabilities: [defineCapability({ name: "ledger", methods: { add: { handler: pay } } })],
+    policy: { rules: [{ allow: { ledger: true } }] },
+    calls: { path: file },
+    tools: [{ name: "pay", description: "Pays.", approval: "always", capabilities: { ledger: true }, source }],
+  });
+}
+
+/** Calls whose engine closes while their effects are under way. */
+async function inDoubt(file: string, count: number): Promise<readonly string[]> {
+  let begun = 0;
+  await using first = await openPaying(file, () => {
+    begun++;
+    return new Promise(() => undefined);
+  });
+  const { durable } = first.calls;
+  const made = Array.from({ length: count }, async (_, order) => {
+    const { error } = await first.execute({ name: "pay", arguments: { order } });
+    const id = error?.code === "paused" ? (error.details?.id ?? "") : "";
+    const [wait] = (await durable.get(id))?.waits ?? [];
+    await durable.decide(id, { decision: "approve", digest: wait?.kind === "approval" ? wait.digest : "" });
+    return id;
+  });
+  const ids = await Promise.all(made);
+  await expect.poll(() => begun).toBe(count);
+  await first.close({ drainMs: 0 });
+  return ids;
+}
+
+test("calls settle says what became of an effect that was under way, and each call goes on with that", async () => {
+  const file = path.join(folder, "doubt.sqlite");
+  const [one = "", two = ""] = await inDoubt(file, 2);
+  const done: unknown[] = [];
+  const second = await openPaying(file, (args) => (done.push(args), "done again"));
+  await using doubted = await createServer(second, { port: 0, drainMs: 100 });
+  const ask = (...args: readonly string[]) => glovebox(["calls", ...args, "--url", doubted.url]);
+  await expect.poll(async () => (await ask("list", "--state", "in_doubt")).stdout).toContain(two);
+  expect(await ask("settle", one)).toMatchObject({ code: 2, stderr: expect.stringContaining("either --happened") });
+  const { code, stdout } = await ask("settle", one, "--happened", '"told"', "--json");
+  expect([code, JSON.parse(stdout)]).toEqual([0, expect.objectContaining({ id: one })]);
+  expect(await ask("settle", two, "--did-not-happen")).toMatchObject({ code: 0 });
+  expect((await ask("result", one, "--wait", "20")).stdout).toBe('{"heard":"told"}\n');
+  expect((await ask("result", two, "--wait", "20")).stdout).toBe('{"heard":"done again"}\n');
+  expect(done).toEqual([{ order: 1 }]);
 });
 
 test("calls undo prints what became of each effect", async () => {
