@@ -35,6 +35,11 @@ export interface DurableFigure {
   readonly most: number | null;
 }
 
+/** Whether a figure is within its bound. */
+export function isKept({ value, most }: DurableFigure): boolean {
+  return most === null || value <= most;
+}
+
 interface Opened extends AsyncDisposable {
   readonly engine: Engine;
   readonly path: string;
@@ -204,11 +209,10 @@ export async function measureResumption(
 
 export function renderFigures(figures: readonly DurableFigure[]): string {
   const told = (value: number, unit: string): string => `${formatNumber(value)} ${unit}`.trim();
-  const lines = figures.map(({ name, value, unit, most }) => [
-    name,
-    told(value, unit),
-    most === null ? "" : told(most, unit),
-    most === null ? "" : value <= most ? "kept" : "missed",
-  ]);
+  const lines = figures.map((figure) => {
+    const { name, value, unit, most } = figure;
+    const bound = most === null ? ["", ""] : [told(most, unit), isKept(figure) ? "kept" : "missed"];
+    return [name, told(value, unit), ...bound];
+  });
   return renderTable([["", "value", "at most", ""], ...lines]);
 }

@@ -1,4 +1,4 @@
-import { DatabaseSync } from "node:sqlite";
+import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { DEFAULT_DURABLE } from "../../../../../src/kernel/store/calls/durable/durable-call.ts";
 import { expect, test } from "vitest";
 import { CALLS_LAYOUT } from "../../../../../src/kernel/store/calls/call-tables.ts";
@@ -74,4 +74,24 @@ test.each(Object.entries(EARLIER))("a file of layout %s becomes as a new one", (
   expect(schema()).not.toEqual(made);
   layOutIt();
   expect(schema()).toEqual(made);
+});
+
+test("a page of a list reads no more calls than it shows: none is sorted, and no table is read whole", () => {
+  const asked = new Set<string>();
+  class Told extends DatabaseSync {
+    override prepare(sql: string): StatementSync {
+      asked.add(sql);
+      return super.prepare(sql);
+    }
+  }
+  using database = new Told(":memory:");
+  database.exec(DURABLE_SQL);
+  const tables = new DurableTables(database, DEFAULT_DURABLE);
+  for (const states of [null, ["paused"], ["paused", "in_doubt"]] as const)
+    for (const tenant of [null, "a"])
+      tables.take([{ kind: "list", query: { states, tenant, tool: null, limit: 50, cursor: null } }]);
+  const lists = [...asked].filter((sql) => sql.includes("FROM durable WHERE") && sql.includes("ORDER BY n"));
+  expect(lists).toHaveLength(6);
+  const plans = lists.flatMap((sql) => database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all());
+  expect(plans.filter(({ detail }) => /SCAN|TEMP B-TREE/.test(`${detail as string}`))).toEqual([]);
 });
