@@ -45,4 +45,25 @@ export const LEG_FAULTS: readonly Fault[] = [
     to: 'new Set(["running"])',
     within: 4_000,
   },
+  {
+    title: "a run that another one has followed stores more",
+    file: "kernel/store/calls/durable/durable-tables.ts",
+    from: 'if (row?.state !== "running" || row.leg !== leg) return LOST;',
+    to: "if (row === undefined) return LOST;",
+    within: 4_000,
+  },
+  {
+    title: "a call is claimed that another engine runs",
+    file: "kernel/store/calls/durable/durable-tables.ts",
+    from: 'if (row?.state !== "ready") return LOST;',
+    to: 'if (row === undefined || row.state === "ended") return LOST;',
+    within: 100,
+  },
+  {
+    title: "a call that has waited for too long waits on",
+    file: "kernel/store/calls/durable/durable-tables.ts",
+    from: 'if (row.state === "paused" && row.ends_ms <= nowMs) return',
+    to: 'if (row.state === "paused" && nowMs < 0) return',
+    within: 100,
+  },
 ];

@@ -31,13 +31,16 @@ export interface LegScenario {
   /** Share of the store's steps behind which the engine ends. */
   readonly stepFalls: number;
   readonly store: StoreFaults;
-  /** Longest pause between two looks of a person. */
+  /** Longest pause between two looks of a person, and the share of them at which a call is cancelled. */
   readonly peopleMs: number;
+  readonly cancels: number;
 }
 
 /** Virtual time in which faults happen. */
 export const FAULTS_MS = 6_000;
 const CLOCK_MS = 120_000;
+/** Longer than a call is kept. */
+const SUSPENDED_MS = 8 * 24 * 60 * 60 * 1_000;
 
 export function legScenarioOf(seed: number): LegScenario {
   const random = new Random(seed ^ 0x2f6e2b1);
@@ -52,6 +55,7 @@ export function legScenarioOf(seed: number): LegScenario {
   add(2, (atMs) => ({ kind: "executors", atMs }));
   add(1, (atMs) => ({ kind: "close", atMs }));
   add(1, (atMs) => ({ kind: "clock", atMs, byMs: Math.round(random.between(-CLOCK_MS, CLOCK_MS)) }));
+  if (random.chance(0.1)) add(1, (atMs) => ({ kind: "clock", atMs, byMs: SUSPENDED_MS }));
   return {
     hosts: random.pick([1, 1, 2]),
     calls: Array.from({ length: random.pick([1, 1, 2, 3]) }, () => callOf(random)),
@@ -63,6 +67,7 @@ export function legScenarioOf(seed: number): LegScenario {
       ? NO_FAULTS
       : { refused: random.pick([0, 0.03]), lost: random.pick([0, 0, 0.03]), slow: random.pick([0, 0.1, 1]) },
     peopleMs: random.pick([100, 1_500]),
+    cancels: isQuiet ? 0 : random.pick([0, 0, 0.02, 0.2]),
   };
 }
 

@@ -27,6 +27,8 @@ const FAILURES: readonly (string | undefined)[] = [
   "store_failed",
   "executor_lost",
   "approval_refused",
+  // By a person, and as it has waited for too long.
+  "cancelled",
   "cannot_pause",
   "engine_closed",
 ];
@@ -202,6 +204,7 @@ class Legs {
     try {
       const { calls } = await durable.list({ state: ["paused", "in_doubt"] } as never);
       for (const call of calls) {
+        if (this.#world.random.chance(this.#scenario.cancels)) await durable.cancel(call.id);
         for (const wait of call.waits) if (wait.state === "open") await this.#settle(durable, call, wait);
       }
     } catch (error) {

@@ -5,6 +5,7 @@ import { DURABLE_SQL } from "../../../src/kernel/store/calls/durable/durable-lay
 import type { DurableStep, TakeDurable } from "../../../src/kernel/store/calls/durable/durable-step.ts";
 import { DurableTables } from "../../../src/kernel/store/calls/durable/durable-tables.ts";
 import { SimThread, type World } from "../world.ts";
+import { CallStates } from "./states.ts";
 
 /** Time after which an answer that was lost is missed, in milliseconds. */
 const MISSED_MS = 400;
@@ -31,6 +32,7 @@ export class SimStore implements Disposable {
   readonly #thread = new SimThread("store");
   readonly #database = new DatabaseSync(":memory:");
   readonly #tables: DurableTables;
+  readonly #states: CallStates;
   readonly #world: World;
   readonly #onTaken: (step: DurableStep, main: SimThread) => void;
   #open: number | null = null;
@@ -43,6 +45,7 @@ export class SimStore implements Disposable {
     this.faults = faults;
     this.#database.exec(DURABLE_SQL);
     this.#tables = new DurableTables(this.#database, DEFAULT_DURABLE);
+    this.#states = new CallStates(this.#database, (text) => world.violate(text));
   }
 
   /** The store as an engine has it. */
@@ -71,6 +74,7 @@ export class SimStore implements Disposable {
   #take(step: DurableStep) {
     const [answer] = this.#tables.take([step]);
     this.#open = null;
+    this.#states.check(step, answer);
     if (this.#world.trace !== null && step.kind !== "see" && step.kind !== "due")
       this.#world.note(`${step.kind}: ${JSON.stringify(answer).slice(0, 200)}`);
     return answer;
