@@ -47,7 +47,7 @@ from glovebox import host
 
 def execute(input):
     try:
-        host.pause.approval(message="Go on?")
+        host.pause.approval(message="Go on?", schema={"type": "integer"})
     except Exception as error:
         return [str(error), error.details]
     return "went on"
@@ -98,6 +98,7 @@ test("a refusal is an exception in Python, with its reason", async () => {
   await using engine = await createEngine(OPTIONS);
   const id = await begin(engine, "guarded", {});
   const wait = await waitOf(engine, id);
+  expect(wait).toMatchObject({ kind: "approval", schema: { type: "integer" } });
   await engine.calls.decide(id, { wait: wait?.step ?? 0, decision: "refuse", reason: "too much" });
   const result = await engine.calls.result(id, {}, { waitMs: 120_000 });
   expect(result?.output).toEqual([expect.stringContaining("too much"), { reason: "too much" }]);

@@ -32,7 +32,7 @@ const GLOBALS: readonly string[] = (
 const PROGRAM = `declare const input: ${ANY};
 declare function progress(progress: number, total?: number, message?: string): void;
 declare function search_tools(query: string | { query: string; namespace?: string; limit?: number; detail?: "name" | "signature" | "full" }): Promise<${ANY}>;
-declare function approval(asked: string | { message: string; data?: unknown; expiresMs?: number }): Promise<{ approved: true; data: ${ANY}; actor: string | null; reason: string | null }>;
+declare function approval(asked: string | { message: string; data?: unknown; schema?: object; expiresMs?: number }): Promise<{ approved: true; data: ${ANY}; actor: string | null; reason: string | null }>;
 declare function signal(name: string, options?: { expiresMs?: number }): Promise<${ANY}>;
 declare function sleepUntil(date: Date | string | number): Promise<void>;
 interface Promise<T> { readonly edited?: { arguments: ${ANY} }; }

@@ -124,7 +124,13 @@ export interface ExecHost {
  */
 export interface PauseHost {
   /** Waits for a person, who reads the message and the data. */
-  approval(request: { readonly message: string; readonly data?: JsonValue; readonly expiresMs?: number }): Promise<{
+  approval(request: {
+    readonly message: string;
+    readonly data?: JsonValue;
+    /** JSON Schema of the data that the person has to send; at most 16,384 characters. Default: whatever it likes, or nothing. */
+    readonly schema?: object;
+    readonly expiresMs?: number;
+  }): Promise<{
     readonly approved: true;
     /** Data of the decision; `null` for none. */
     readonly data: JsonValue;

@@ -54,6 +54,13 @@ beforeAll(async () => {
     capabilities: { pause: true },
   });
   await engine.register({
+    name: "count",
+    description: "Asks how many.",
+    source:
+      "export default (_, { host }) => host.pause.approval({ message: 'How many?', schema: { type: 'integer' } });",
+    capabilities: { pause: true },
+  });
+  await engine.register({
     name: "book",
     description: "Books a seat, and gives it back.",
     capabilities: { kv: true },
@@ -483,6 +490,18 @@ describe("POST /v1/calls/{id}/undo", () => {
     const wrong = await send("caller", "execute", { name: "trip", arguments: {}, options: { undo: "always" } });
     expect(wrong.status).toBe(400);
   });
+});
+
+test("a decision about an approval with a schema brings data that the schema allows", async () => {
+  const call = await pausedCall("count", {});
+  expect(call.waits).toMatchObject([{ schema: { type: "integer" } }]);
+  const decide = (data: unknown) =>
+    send("boss", `calls/${call.id}/decisions`, { decision: "approve", digest: digestOf(call), data });
+  const { status, body } = await decide("many");
+  expect([status, body]).toMatchObject([400, { error: { code: "invalid_arguments", details: { violations: [{}] } } }]);
+  expect((await decide(7)).status).toBe(200);
+  const { body: ended } = await send("caller", `calls/${call.id}?wait=25`);
+  expect(ended).toMatchObject({ state: "ended", result: { output: { approved: true, data: 7 } } });
 });
 
 test("GET /v1/caller says what a key may do, to each key", async () => {

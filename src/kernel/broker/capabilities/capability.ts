@@ -103,6 +103,8 @@ export type AskedPause =
       readonly message: string;
       /** Data for the person who decides, as JSON allows it. */
       readonly data: unknown;
+      /** Schema of the data that the decision brings; `null`: it may bring whatever it likes. */
+      readonly schema: JsonSchema | null;
       readonly expiresMs: number | null;
     }
   | { readonly kind: "signal"; readonly name: string; readonly expiresMs: number | null }

@@ -1,10 +1,13 @@
 import { parseWithDigits } from "../../base/exact-json.ts";
+import type { JsonSchema } from "../../base/json.ts";
 import type { AskedPause, Capability, OpenCall, PauseCall } from "./capability.ts";
 import { wholeGrants } from "./names.ts";
 
 /** Names of signals. */
 export const SIGNAL_NAME = "^[\\w.:-]{1,128}$";
 const MESSAGE_MAX = 2_000;
+/** A person fills a form of it in. */
+const SCHEMA_MAX = 16_384;
 /** The longest wait: 90 days. */
 export const PAUSE_MAX_MS = 90 * 24 * 60 * 60 * 1_000;
 
@@ -19,6 +22,7 @@ export const PAUSE_METHODS: Pick<Capability, "methods"> = {
         properties: {
           message: { type: "string", minLength: 1, maxLength: MESSAGE_MAX },
           data: true,
+          schema: { type: "object" },
           expiresMs: EXPIRES,
         },
         required: ["message"],
@@ -50,6 +54,7 @@ export const PAUSE_METHODS: Pick<Capability, "methods"> = {
 interface PauseArguments {
   readonly message?: string;
   readonly data?: unknown;
+  readonly schema?: JsonSchema;
   readonly name?: string;
   readonly expiresMs?: number;
   readonly date?: string | number;
@@ -57,12 +62,11 @@ interface PauseArguments {
 
 /** Reads a method of `PAUSE_METHODS` with arguments that match its schema. Throws an error for the tool. */
 export function readPause(method: string, args: unknown, nowMs: number): AskedPause {
-  const { message = "", data = null, name = "", expiresMs, date } = args as PauseArguments;
+  const { message = "", data = null, schema = null, name = "", expiresMs, date } = args as PauseArguments;
   const expires = expiresMs === undefined ? null : expiresMs;
   switch (method) {
     case "approval":
-      // It is stored for people: threads do not take the objects that long integers are here.
-      return { kind: "approval", message, data: parseWithDigits(JSON.stringify(data)), expiresMs: expires };
+      return { kind: "approval", message, data: plain(data), schema: readForm(schema), expiresMs: expires };
     case "signal":
       return { kind: "signal", name, expiresMs: expires };
     default: {
@@ -71,6 +75,19 @@ export function readPause(method: string, args: unknown, nowMs: number): AskedPa
       throw new TypeError("date is a time in ISO 8601 or milliseconds since 1970, at most 90 days ahead");
     }
   }
+}
+
+/** A form for a person, of which the page and the check make JavaScript numbers. */
+function readForm(schema: JsonSchema | null): JsonSchema | null {
+  const text = JSON.stringify(schema);
+  if (text.length > SCHEMA_MAX) throw new TypeError(`schema has at most ${SCHEMA_MAX} characters of JSON`);
+  if (JSON.stringify(plain(schema)) !== text) throw new TypeError("schema has no integers beyond 2^53 - 1");
+  return schema;
+}
+
+/** A value that is stored for people: threads do not take the objects that long integers are here. */
+function plain(value: unknown): unknown {
+  return parseWithDigits(JSON.stringify(value));
 }
 
 /** What waits for a call. Throws where the call cannot wait. */

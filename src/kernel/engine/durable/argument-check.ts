@@ -1,16 +1,27 @@
-import type { Failure } from "../../base/errors.ts";
+import { hash } from "node:crypto";
+import { BoundedCache } from "../../base/bounded-cache.ts";
+import { type Failure, GloveboxError } from "../../base/errors.ts";
 import type { JsonSchema } from "../../base/json.ts";
+import { DEFAULT_LIMITS } from "../../base/limits.ts";
 import { NO_CONFIG, SCRIPT_EXPORTS, type ToolScript } from "../../base/protocol/script.ts";
 import { compileChecks } from "../../base/schema/checks.ts";
+import { describeViolations } from "../../base/schema/violation.ts";
 import type { TenantAccounts } from "../../base/tenant-account.ts";
+import { CallFailure } from "../../broker/capabilities/capability.ts";
 import type { Executor } from "../../executor/executor.ts";
+import type { CallWait, DurableCall } from "../../store/calls/durable/durable-call.ts";
+import { buildChecks } from "../../tool/build/checks.ts";
 import type { EngineCall } from "../call/engine-call.ts";
 import type { Slot } from "../schedule/queue-entry.ts";
 import type { Scheduler } from "../schedule/scheduler.ts";
+import { dataText } from "./effect-answer.ts";
 
+/** The same for the data of an approval, whose schema is that of its output. */
+const DATA_TEXT = `const ${SCRIPT_EXPORTS} = { default: ({ data }) => data };`;
 /** A tool that gives back its arguments, with their defaults: its isolate checks them before. */
 const TEXT = `const ${SCRIPT_EXPORTS} = { default: (input) => input };`;
 const RULES_MAX = 1_000;
+const DATA_SCHEMAS_MAX = 50;
 
 interface CheckParts {
   readonly executor: Pick<Executor, "run">;
@@ -26,12 +37,17 @@ export type CheckedArguments =
 /** The call whose arguments are checked. */
 type CheckedCall = Pick<EngineCall, "callId" | "tool" | "tenant" | "limits" | "options" | "parent">;
 
+/** The call for which something is checked. */
+type CheckingCall = Omit<CheckedCall, "tool"> & { readonly tool: { readonly info: { readonly name: string } } };
+
 /** Checks arguments against schemas in isolates, as calls do, in a slot and at the expense of their tenant. */
 export class ArgumentChecks {
   readonly #parts: CheckParts;
   /** Scripts that check the conditions of rules. */
   readonly #rules = new Map<JsonSchema, ToolScript>();
   #lastRule = 0;
+  /** Scripts that check the data of approvals, by the texts of their schemas. */
+  readonly #data = new BoundedCache<Promise<ToolScript>>(DATA_SCHEMAS_MAX);
 
   constructor(parts: CheckParts) {
     this.#parts = parts;
@@ -50,10 +66,53 @@ export class ArgumentChecks {
   }
 
   /** Whether arguments match the condition of a rule. */
-  async matches(call: CheckedCall, when: JsonSchema, args: string): Promise<boolean> {
+  async matches(call: CheckingCall, when: JsonSchema, args: string): Promise<boolean> {
     const checked = await this.#run(call, this.#scriptOf(when), args);
     // What cannot be decided asks a person.
     return checked.kind === "valid" || checked.failure.code !== "invalid_arguments";
+  }
+
+  /** Reads the schema of the data of an approval. Throws a `CallFailure` that says what is wrong with it. */
+  async requireSchema(tenant: string, schema: JsonSchema): Promise<void> {
+    try {
+      await this.#dataScript(tenant, schema);
+    } catch (error) {
+      if (!(error instanceof GloveboxError)) throw error;
+      throw new CallFailure("invalid_arguments", error.message.replaceAll("outputSchema", "schema"));
+    }
+  }
+
+  /** JSON of the data of a decision, if the call may get it. Throws a `RangeError` or a `GloveboxError` that says why not. */
+  async dataOf(
+    { callId, tool: name, tenant }: Pick<DurableCall, "callId" | "tool" | "tenant">,
+    { schema, state }: Pick<CallWait & { readonly kind: "approval" }, "schema" | "state">,
+    data: unknown,
+  ): Promise<string | null> {
+    const text = data === undefined ? null : dataText("data", data);
+    if (schema === null || state !== "open") return text;
+    if (text === null) throw new GloveboxError("invalid_arguments", "this approval needs data that its schema allows");
+    const script = await this.#dataScript(tenant, schema);
+    const call = { callId, tool: { info: { name } }, tenant, limits: DEFAULT_LIMITS, options: {}, parent: null };
+    const checked = await this.#run(call, script, `{"data":${text}}`);
+    if (checked.kind === "valid") return text;
+    const { code, violations, message } = checked.failure;
+    if (violations === undefined) throw new GloveboxError(code, message);
+    const words = `the data does not match its schema: ${describeViolations(violations)}`;
+    throw new GloveboxError("invalid_arguments", words, { violations });
+  }
+
+  /** The schema is that of a call's code: a build process compiles it. Rejects with a `GloveboxError`. */
+  #dataScript(tenant: string, schema: JsonSchema): Promise<ToolScript> {
+    const key = `data ${hash("sha256", JSON.stringify(schema))}`;
+    const known = this.#data.get(key);
+    if (known !== undefined) return known;
+    const made = buildChecks(true, schema, `approvals of ${tenant}`).then(
+      (checks) => ({ ...PLAIN, text: DATA_TEXT, name: "(data)", version: "0.0.0", memoryMb: 32, key, checks }) as const,
+    );
+    this.#data.set(key, made);
+    // It may only have been late.
+    made.catch(() => this.#data.delete(key));
+    return made;
   }
 
   #scriptOf(when: JsonSchema): ToolScript {
@@ -67,7 +126,7 @@ export class ArgumentChecks {
     return script;
   }
 
-  #run(call: CheckedCall, script: ToolScript, args: string): Promise<CheckedArguments> {
+  #run(call: CheckingCall, script: ToolScript, args: string): Promise<CheckedArguments> {
     const { scheduler } = this.#parts;
     const { tool, tenant, limits, options, parent } = call;
     return new Promise((resolve) => {
@@ -87,7 +146,7 @@ export class ArgumentChecks {
   }
 
   #start(
-    { callId, tenant, limits }: CheckedCall,
+    { callId, tenant, limits }: CheckingCall,
     script: ToolScript,
     { args, queueMs }: { readonly args: string; readonly queueMs: number },
     done: (checked: CheckedArguments) => void,

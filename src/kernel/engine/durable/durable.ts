@@ -138,6 +138,8 @@ export class Durable {
   async pause(call: EngineCall, step: number, asked: AskedPause): Promise<unknown> {
     if (asked.kind === "time" && asked.untilMs <= Date.now()) return null;
     const waits = this.waitsOf(call);
+    if (asked.kind === "approval" && asked.schema !== null && waits.known(step) === undefined)
+      await this.checks.requireSchema(call.tenant, asked.schema);
     const expiresMs = asked.kind === "time" || asked.expiresMs === null ? null : Date.now() + asked.expiresMs;
     const settled = await waits.wait(step, askedWait(waits.id, step, asked), expiresMs);
     return answerOf(settled);

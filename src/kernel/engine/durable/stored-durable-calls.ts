@@ -238,11 +238,10 @@ export class StoredDurableCalls implements DurableCalls {
     wait: CallWait & { readonly kind: "approval" },
     { arguments: given, data }: Decision,
   ): Promise<DecisionValues> {
-    const values = { arguments: null, data: data === undefined ? null : dataText("data", data) };
-    if (wait.tool === null) {
-      if (given === undefined) return values;
+    if (wait.tool === null && given !== undefined)
       throw new RangeError("arguments are for the approval of a tool; the call itself asks for this one: send data");
-    }
+    const values = { arguments: null, data: await this.#parts.checks.dataOf(call, wait, data) };
+    if (wait.tool === null) return values;
     // `undefined`: another process has it.
     const tool = this.#parts.registry.get(wait.tool, call.tenant);
     if (tool !== undefined && tool.info.digest !== wait.version && wait.state === "open") {

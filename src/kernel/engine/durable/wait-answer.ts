@@ -12,9 +12,9 @@ export function askedWait(id: string, step: number, asked: AskedPause): WaitKind
     case "time":
       return { kind: "time", until: new Date(asked.untilMs).toISOString() };
     case "approval": {
-      const { message, data } = asked;
-      const digest = digestOf(id, step, null, JSON.stringify([message, data]));
-      const shown = { tool: null, version: null, arguments: data, schema: null, self: false, by: [] };
+      const { message, data, schema } = asked;
+      const digest = digestOf(id, step, null, JSON.stringify([message, data, ...(schema === null ? [] : [schema])]));
+      const shown = { tool: null, version: null, arguments: data, schema, self: false, by: [] };
       return { kind: "approval", ...shown, digest, message, from: "call" };
     }
   }
