@@ -504,6 +504,31 @@ test("a decision about an approval with a schema brings data that the schema all
   expect(ended).toMatchObject({ state: "ended", result: { output: { approved: true, data: 7 } } });
 });
 
+test("a tool that was replaced while its approval is open is a conflict, until somebody refuses it", async () => {
+  const swap = (version: string) =>
+    engine.register({
+      name: "swap",
+      description: version,
+      source: `export default () => "${version}";`,
+      approval: "always",
+    });
+  await swap("old");
+  const call = await pausedCall("swap", {});
+  await swap("new");
+  const decide = (decision: string) => send("boss", `calls/${call.id}/decisions`, { decision, digest: digestOf(call) });
+  const { status, body } = await decide("approve");
+  expect([status, body]).toMatchObject([
+    409,
+    { detail: expect.stringContaining("another version") as string, call: { id: call.id, state: "paused" } },
+  ]);
+  expect((await decide("refuse")).status).toBe(200);
+  const { body: ended } = await send("caller", `calls/${call.id}?wait=25`);
+  expect(ended).toMatchObject({
+    state: "ended",
+    result: { error: { code: "approval_refused", details: { by: "boss" } } },
+  });
+});
+
 test("GET /v1/caller says what a key may do, to each key", async () => {
   for (const [name, { tenant, roles }] of Object.entries(KEYS))
     expect(await send(name as Name, "caller")).toMatchObject({ status: 200, body: { key: name, tenant, roles } });
