@@ -154,8 +154,8 @@ export class FleetDispatcher {
         this.#emitRestart(call, call.attempts);
         return call.restart(message.attempts);
       case "idle": {
-        const { asked, delivered, dueInMs } = message;
-        return call.job.onIdle?.({ asked, delivered, dueInMs });
+        const { asked, delivered, dueInMs, usedMs } = message;
+        return call.job.onIdle?.({ asked, delivered, dueInMs, usedMs });
       }
       case "done":
         return this.#onDone(machine, call, message);

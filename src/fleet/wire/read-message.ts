@@ -104,8 +104,9 @@ function isMachineMessage(message: Fields): message is Fields & MachineMessage {
     case "restart":
       return isCount(message["attempts"]);
     case "idle": {
-      const { asked, delivered, dueInMs } = message;
-      return isCount(asked) && isCount(delivered) && (dueInMs === null || isTime(dueInMs));
+      const { asked, delivered, dueInMs, usedMs = 0 } = message;
+      const areCounts = isCount(asked) && isCount(delivered);
+      return areCounts && (dueInMs === null || isTime(dueInMs)) && isTime(usedMs);
     }
     case "done":
       return isDone(message);

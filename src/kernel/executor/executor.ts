@@ -67,6 +67,8 @@ export interface CallIdle {
   readonly delivered: number;
   /** Time until its timer is due, in milliseconds; `null` without one. */
   readonly dueInMs: number | null;
+  /** Processor time of the run so far, in milliseconds; absent where an older machine does not tell it. */
+  readonly usedMs?: number | undefined;
 }
 
 /** Child calls that a worker may run itself: `ChildTickets` as JSON, and the scripts of their tools. */

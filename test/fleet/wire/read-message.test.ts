@@ -57,7 +57,7 @@ const ofMachines: readonly MachineMessage[] = [
   { kind: "late", callNumber: 1, start: 1, fired: 1, nowMs: 1 },
   { kind: "together", callNumber: 1, start: 1, at: 0, count: 2 },
   { kind: "restart", callNumber: 1, start: 1, attempts: 1 },
-  { kind: "idle", callNumber: 1, start: 1, asked: 2, delivered: 1, dueInMs: null },
+  { kind: "idle", callNumber: 1, start: 1, asked: 2, delivered: 1, dueInMs: null, usedMs: 1.5 },
   { kind: "done", callNumber: 1, start: 1, reply, refusedForMs: 10 },
   { kind: "done", callNumber: 1, start: 1, reply, isWorking: true },
   { kind: "spent", callNumber: 1, start: 1, cpuMs: 12.5 },
@@ -180,6 +180,7 @@ const OPTIONAL = new Set([
   "beat",
   "registrant",
   "digest",
+  "usedMs",
 ]);
 /** What may be null, and amounts that may be as large as they like. */
 const MAY_BE: Readonly<Record<string, readonly unknown[]>> = { contract: [null] };

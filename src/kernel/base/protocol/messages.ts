@@ -284,6 +284,8 @@ export interface IdleMessage {
   readonly delivered: number;
   /** Time until its timer is due, in milliseconds; -1 without one. */
   readonly dueInMs: number;
+  /** Processor time of the run so far, in milliseconds. */
+  readonly usedMs: number;
 }
 
 /** A turn of several calls was ended at a limit. None of them is at fault for certain: each may run alone. */

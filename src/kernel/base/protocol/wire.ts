@@ -132,8 +132,8 @@ export function encodeToHost(message: ToHost): string {
     case "progress":
       return `p\t${message.callNumber}\t${message.payload}\n`;
     case "idle": {
-      const { callNumber, attempt, asked, delivered, dueInMs } = message;
-      return `y\t${callNumber}\t${attempt}\t${asked}\t${delivered}\t${dueInMs}\n`;
+      const { callNumber, attempt, asked, delivered, dueInMs, usedMs } = message;
+      return `y\t${callNumber}\t${attempt}\t${asked}\t${delivered}\t${dueInMs}\t${usedMs}\n`;
     }
     case "lost":
       return `x\t${message.callNumber}\t${message.cpuMs}\t${message.payload}\n`;
@@ -206,6 +206,7 @@ export function decodeToHost(line: string): ToHost {
         asked: fields.number(),
         delivered: fields.number(),
         dueInMs: fields.number(),
+        usedMs: fields.number(),
       };
     case "x":
       return { kind: "lost", callNumber: fields.number(), cpuMs: fields.number(), payload: fields.rest() };

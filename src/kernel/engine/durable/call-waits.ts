@@ -57,11 +57,13 @@ export interface StoredLeg {
   readonly waits: readonly RunWait[];
   /** When the call is cancelled, if it has not ended; `null` where it is not stored yet. */
   readonly endsMs: number | null;
+  /** Processor time of earlier runs, in milliseconds. */
+  readonly cpuMs: number;
 }
 
 /** `leg`: 1 for a call that runs, and 0 for one that waits for its start. */
 export function newLeg(leg: 0 | 1): StoredLeg {
-  return { id: `c_${randomBytes(12).toString("base64url")}`, leg, isStored: false, waits: [], endsMs: null };
+  return { id: `c_${randomBytes(12).toString("base64url")}`, leg, isStored: false, waits: [], endsMs: null, cpuMs: 0 };
 }
 
 /**
@@ -79,6 +81,7 @@ export class CallWaits implements CallWaiting {
   isStart = false;
   readonly #parts: WaitParts;
   readonly #endsMs: number | null;
+  readonly #earlierMs: number;
   readonly #known = new Map<number, RunWait>();
   readonly #open = new Map<number, OpenWait>();
   /** JSON of the arguments of approved calls that a person has edited, by the steps that asked for them. */
@@ -96,8 +99,9 @@ export class CallWaits implements CallWaiting {
   /** It is stored, or may be: the run hears nothing more. */
   #isOver = false;
 
-  constructor(call: EngineCall, { id, leg, isStored, waits, endsMs }: StoredLeg, parts: WaitParts) {
+  constructor(call: EngineCall, { id, leg, isStored, waits, endsMs, cpuMs }: StoredLeg, parts: WaitParts) {
     this.#endsMs = endsMs;
+    this.#earlierMs = cpuMs;
     this.call = call;
     this.id = id;
     this.leg = leg;
@@ -316,7 +320,8 @@ export class CallWaits implements CallWaiting {
   #runs(): string {
     const { clockMs: startMs, seed, callNumber, tool } = this.call;
     const run = { startMs, seed: seed ?? seedOf(this.#parts.entropyKey, `${callNumber}`) };
-    return JSON.stringify({ run, program: tool.program?.kept() ?? null } satisfies DurableRuns);
+    const cpuMs = this.#earlierMs + (this.#idle?.usedMs ?? 0);
+    return JSON.stringify({ run, program: tool.program?.kept() ?? null, cpuMs } satisfies DurableRuns);
   }
 
   /** Stores the pause after what was appended before. What is appended meanwhile waits: it is in the journal, or the run is over. */

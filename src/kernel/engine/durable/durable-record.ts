@@ -50,6 +50,8 @@ export interface DurableRuns {
   /** The first run's clock and seed; `null` before that. */
   readonly run: { readonly startMs: number; readonly seed: string } | null;
   readonly program: ReturnType<RunningProgram["kept"]> | null;
+  /** Processor time of all runs so far, in milliseconds; absent where earlier versions have stored them. */
+  readonly cpuMs?: number;
 }
 
 const NO_RUNS: DurableRuns = { run: null, program: null };

@@ -36,6 +36,8 @@ const IDLE_MS = 5_000;
 const TOOL_WAIT_MS = 60_000;
 const TRY_MS = 5_000;
 const MISSED_MAX = 1_000;
+/** Processor time of all runs of a call together, as a multiple of its `cpuMs`, beyond which no other begins. */
+const RUNS_CPU = 20;
 /** Calls that an engine knows as its own, and calls of others among which it looks for them. */
 const OWN_MAX = 10_000;
 const OTHERS_MAX = 1_000;
@@ -287,6 +289,9 @@ export class Resumer {
       const refusal = refusalOf(gate);
       return refusal === null ? "later" : ends(refusal.code, refusal.message, refusal.details);
     }
+    const mostMs = RUNS_CPU * record.limits.cpuMs;
+    if ((runs.cpuMs ?? 0) >= mostMs)
+      return ends("cpu_limit", `the runs of the call have used ${mostMs} ms of processor time together`);
     const tool = await this.#toolOf(claimed, record, runs);
     if (typeof tool === "string") return tool === "later" ? tool : ends("diverged", tool);
     if (tool === null) return ends("tool_not_found", `the tool "${name}" is not registered any more`);
@@ -349,11 +354,11 @@ export class Resumer {
 function resumptionOf(
   admitted: AdmittedCall,
   { id, leg, waits, journal, plan, expiresMs: endsMs }: ClaimedCall,
-  { run }: DurableRuns,
+  { run, cpuMs = 0 }: DurableRuns,
 ): Resumption {
   return {
     admitted,
-    stored: { id, leg, isStored: true, waits, endsMs },
+    stored: { id, leg, isStored: true, waits, endsMs, cpuMs },
     run: run === null ? null : { ...run, journal, plan },
   };
 }

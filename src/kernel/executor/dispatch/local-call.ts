@@ -65,8 +65,8 @@ export class LocalCall extends DispatchedCall {
     this.connection?.send({ kind: "watch", callNumber: this.callNumber });
   }
 
-  hearIdle({ attempt, asked, delivered, dueInMs }: IdleMessage): void {
-    if (attempt === this.starts) this.job.onIdle?.({ asked, delivered, dueInMs: dueInMs < 0 ? null : dueInMs });
+  hearIdle({ attempt, asked, delivered, dueInMs, usedMs }: IdleMessage): void {
+    if (attempt === this.starts) this.job.onIdle?.({ asked, delivered, dueInMs: dueInMs < 0 ? null : dueInMs, usedMs });
   }
 
   /** An event that a further start has to repeat. */

@@ -287,9 +287,9 @@ export class WorkerCall {
   idle(): Omit<IdleMessage, "kind"> | null {
     const isBusy = this.outcome !== "" || this.arrived.length > 0 || this.children.length > 0;
     if (isBusy || !this.#schedule.isOver) return null;
-    const { callNumber, message, deliveredCount: delivered } = this;
+    const { callNumber, message, deliveredCount: delivered, cpuMs: usedMs } = this;
     const dueInMs = this.#timer === null ? -1 : Math.max(0, Math.ceil(this.#timer.firesMs - performance.now()));
-    return { callNumber, attempt: message.attempt, asked: this.#schedule.asked, delivered, dueInMs };
+    return { callNumber, attempt: message.attempt, asked: this.#schedule.asked, delivered, dueInMs, usedMs };
   }
 
   /** Stops all timers of an ended call. */

@@ -28,7 +28,7 @@ test("a run whose timer has come near while it was looked at does not pause befo
   const paused = Promise.withResolvers<CallWaits>();
   const waits = new CallWaits(
     call as unknown as EngineCall,
-    { id: "c_1", leg: 2, isStored: true, waits: [], endsMs: null },
+    { id: "c_1", leg: 2, isStored: true, waits: [], endsMs: null, cpuMs: 5 },
     {
       take: async (step) => {
         steps.push(step);
@@ -48,7 +48,9 @@ test("a run whose timer has come near while it was looked at does not pause befo
   // Further looks find the timer due in 10 ms, and ask for no snapshot.
   await new Promise((resolve) => setTimeout(resolve, 50));
   expect([looks, steps]).toEqual([1, []]);
-  waits.onIdle({ asked: 4, delivered: 3, dueInMs: 200 });
+  waits.onIdle({ asked: 4, delivered: 3, dueInMs: 200, usedMs: 7 });
   await paused.promise;
-  expect(steps).toMatchObject([{ kind: "pause", call: { id: "c_1", leg: 2, waits: [{ step: 3 }] } }]);
+  // Processor time of this run, and of those before.
+  const runs = expect.stringContaining('"cpuMs":12}') as string;
+  expect(steps).toMatchObject([{ kind: "pause", call: { id: "c_1", leg: 2, waits: [{ step: 3 }], runs } }]);
 });

@@ -101,6 +101,23 @@ test("a call is claimed, and released, until a server is there that knows its ke
   await resumer.close();
 });
 
+test("a call whose runs have used twenty times its processor time together ends", async () => {
+  const ended = Promise.withResolvers<DurableStep>();
+  const record = JSON.stringify({ format: "glovebox-durable/1", options: {}, limits: { cpuMs: 50 } });
+  const call: ClaimedCall = { ...UNDOES, id: "c_1", record, runs: '{"run":null,"program":null,"cpuMs":1000.5}' };
+  const answerOf = (step: DurableStep): DurableAnswer => {
+    if (step.kind === "due") return { kind: "ready", ids: ["c_1"], wakeMs: null, lost: [] };
+    if (step.kind === "claim") return { kind: "claimed", call };
+    if (step.kind === "end") ended.resolve(step);
+    return { kind: "done", call: null };
+  };
+  const take = (step: DurableStep) => Promise.resolve(answerOf(step));
+  const resumer = new Resumer({ ...PARTS, take, onEnd: () => undefined });
+  resumer.look();
+  expect(await ended.promise).toMatchObject({ result: expect.stringContaining('"code":"cpu_limit"') as string });
+  await resumer.close();
+});
+
 test("an engine for which nothing waits looks for calls of others before their process counts as lost", async () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
