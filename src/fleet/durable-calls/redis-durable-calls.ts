@@ -312,7 +312,9 @@ function isForeign(error: unknown): boolean {
 function storeErrorOf(error: unknown): StoreError {
   if (error instanceof StoreError) return error;
   if (error instanceof SealError)
-    return new StoreError("the store has calls that were sealed with another secret, or were changed");
+    return new StoreError("the store has calls that were sealed with another secret, or were changed", {
+      isDamaged: true,
+    });
   if (error instanceof ForeignRowsError) return new StoreError("the store has calls of another version of this engine");
   return new StoreError("the store cannot write or read what it has");
 }

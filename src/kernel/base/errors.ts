@@ -384,12 +384,18 @@ export class StoreError extends Error {
   override readonly name = "StoreError";
   /** Whether what was asked of the store may have been done all the same, or may still be. */
   readonly isUnanswered: boolean;
+  /** Whether what was asked for is there, and was changed, or sealed with another secret: trying again does not help. */
+  readonly isDamaged: boolean;
 
-  constructor(message: string, { isUnanswered = false, ...options }: ErrorOptions & { isUnanswered?: boolean } = {}) {
+  constructor(message: string, { isUnanswered, isDamaged, ...options }: ErrorOptions & Partial<StoreFlags> = {}) {
     super(message, options);
-    this.isUnanswered = isUnanswered;
+    this.isUnanswered = isUnanswered === true;
+    this.isDamaged = isDamaged === true;
   }
 }
+
+/** What is known of a store failure besides its message. */
+export type StoreFlags = Pick<StoreError, "isUnanswered" | "isDamaged">;
 
 const LINE_MAX = 300;
 

@@ -64,9 +64,9 @@ export class CallReader {
     return { calls: found, cursor };
   }
 
-  /** A call without what it has done. */
-  async get(id: string, whose: DurableOfWhom = {}): Promise<DurableCall | undefined> {
-    const found = await this.#find(id, whose);
+  /** A call without what it has done. `isChecked`: all that is kept of it is read, and found where it was changed. */
+  async get(id: string, whose: DurableOfWhom = {}, isChecked = false): Promise<DurableCall | undefined> {
+    const found = await this.#find(id, whose, isChecked);
     return found === undefined ? undefined : this.read(found.call);
   }
 

@@ -113,7 +113,8 @@ export interface DurableCalls {
   /** A call with what it has done. `undefined` if there is no such call. */
   get(id: string, whose?: DurableOfWhom): Promise<DurableCallDetail | undefined>;
   /**
-   * Its result: one with the code `paused` while it has not ended. `waitMs`: how long to wait for the end; at most 25,000.
+   * Its result: one with the code `paused` while it has not ended, and with `store_failed` where what is kept of it was changed
+   * by another program, so that it goes on nowhere. `waitMs`: how long to wait for the end; at most 25,000.
    * `undefined` if there is no such call.
    */
   result(id: string, whose?: DurableOfWhom, options?: EndWait): Promise<ToolResult | undefined>;

@@ -1,9 +1,9 @@
-import { GloveboxError } from "../../base/errors.ts";
+import { GloveboxError, StoreError, toolError } from "../../base/errors.ts";
 import { isObject, type JsonValue } from "../../base/json.ts";
 import { DEFAULT_LIMITS } from "../../base/limits.ts";
 import { isAmong } from "../../base/name-patterns.ts";
 import { SIGNAL_NAME } from "../../broker/capabilities/pause.ts";
-import type { ToolResult } from "../../base/result.ts";
+import { refusedCall, type ToolResult } from "../../base/result.ts";
 import type { CallWait, Decision, DurableCall, DurableCallDetail } from "../../store/calls/durable/durable-call.ts";
 import type { DurableAnswer, DurablePage, MadeDecision, TakeDurable } from "../../store/calls/durable/durable-step.ts";
 import { writeArguments } from "../call/arguments.ts";
@@ -83,8 +83,8 @@ export class StoredDurableCalls implements DurableCalls {
   ): Promise<ToolResult | undefined> {
     const untilMs = performance.now() + Math.min(Math.max(0, waitMs), WAIT_MAX_MS);
     for (let pauseMs = LOOK_LEAST_MS; ; pauseMs = Math.min(2 * pauseMs, LOOK_MOST_MS)) {
-      const call = await this.#reader.get(id, whose);
-      if (call === undefined) return undefined;
+      const call = await this.#found(id, whose, pauseMs === LOOK_LEAST_MS);
+      if (call === undefined || "success" in call) return call;
       if (call.result !== null) return call.result;
       const leftMs = untilMs - performance.now();
       if (leftMs <= 0 || signal?.aborted === true || this.#waitingCount >= WAITING_MAX) {
@@ -92,6 +92,16 @@ export class StoredDurableCalls implements DurableCalls {
         return pausedResult(id, call.callId, call.tool, open);
       }
       await this.#wait(id, Math.min(leftMs, pauseMs), signal);
+    }
+  }
+
+  /** A call, or its result where it cannot be read any more: it goes on nowhere. */
+  async #found(id: string, whose: DurableOfWhom, isChecked: boolean): Promise<DurableCall | ToolResult | undefined> {
+    try {
+      return await this.#reader.get(id, whose, isChecked);
+    } catch (error) {
+      if (!(error instanceof StoreError && error.isDamaged)) throw error;
+      return refusedCall({ id }, toolError("store_failed", error.message));
     }
   }
 

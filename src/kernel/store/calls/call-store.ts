@@ -390,9 +390,9 @@ function settleSteps<Given, Answer>(
   answers: readonly StepAnswer<Given>[],
   answerOf: (given: Given | null) => Answer,
 ): void {
-  for (const [ask, answer, failure, isUnanswered = false] of answers) {
+  for (const [ask, answer, failure, flags] of answers) {
     const step = asks.get(ask);
     if (failure === null) step?.resolve(answerOf(answer));
-    else step?.reject(new StoreError(failure, { isUnanswered }));
+    else step?.reject(new StoreError(failure, flags));
   }
 }

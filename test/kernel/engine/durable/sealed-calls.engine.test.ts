@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { createEngine, defineCapability, type Engine } from "../../../../src/glovebox/index.ts";
+import { createServer } from "../../../../src/server/http/server.ts";
 
 /* Calls of a file that is sealed with `calls.secret`, through the engine. */
 
@@ -86,5 +87,31 @@ test("a call of which a byte was changed in the file answers store_failed, has n
   change("journal");
   await expect(approve(engine, damaged)).rejects.toThrow(/^the call was changed in its file by another program/);
   await expect(engine.calls.durable.get(damaged)).rejects.toThrow(/^the call was changed in its file/);
+  expect(await engine.calls.durable.result(damaged, {}, { waitMs: 60_000 })).toMatchObject({
+    error: { code: "store_failed", message: expect.stringMatching(/^the call was changed in its file/) },
+    metadata: { callId: damaged },
+  });
   expect(effects).toEqual([{ amount: 6 }]);
+});
+
+test("a damaged call answers store_failed over HTTP, to those who ask for it and to its caller, and has no effect", async () => {
+  const { path, effects, open, approve } = await place();
+  const engine = await open(SECRET);
+  const server = await createServer(engine, { port: 0, drainMs: 0 });
+  onTestFinished(() => server.close());
+  const call = JSON.stringify({ name: "pay", arguments: { amount: 5 } });
+  const headers = { "content-type": "application/json", "idempotency-key": "damaged" };
+  const send = () => fetch(`${server.url}/v1/execute`, { method: "POST", headers, body: call });
+  const paused = await send();
+  expect(paused.status).toBe(202);
+  const address = paused.headers.get("location") ?? "";
+  const id = address.replace("/v1/calls/", "");
+  using database = new DatabaseSync(path, { timeout: 60_000 });
+  database.prepare("UPDATE durable SET record = 'AAAA' || substr(record, 5) WHERE id = ?").run(id);
+  const shown = await fetch(`${server.url}${address}`);
+  expect([shown.status, await shown.text()]).toEqual([503, expect.stringContaining("was changed in its file")]);
+  await expect(approve(engine, id)).rejects.toThrow(/^the call was changed in its file/);
+  const again = await send();
+  expect([again.status, await again.json()]).toMatchObject([503, { error: { code: "store_failed" } }]);
+  expect(effects).toEqual([]);
 });

@@ -85,7 +85,8 @@ export class SealedTables {
       return this.#answer(step);
     } catch (error) {
       // Whoever asks for it hears why, and others do not wait for it.
-      if (error instanceof SealError) return step.kind === "claim" ? { kind: "lost" } : new StoreError(DAMAGED);
+      if (error instanceof SealError)
+        return step.kind === "claim" ? { kind: "lost" } : new StoreError(DAMAGED, { isDamaged: true });
       if (error instanceof StoreError) return error;
       throw error;
     } finally {

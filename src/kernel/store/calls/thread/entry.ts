@@ -1,6 +1,6 @@
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { within } from "../../../base/deadline.ts";
-import { StoreError } from "../../../base/errors.ts";
+import { StoreError, type StoreFlags } from "../../../base/errors.ts";
 import { parseWithDigits } from "../../../base/exact-json.ts";
 import type { StoredRow } from "../call-lines.ts";
 import { DetailText } from "../call-redaction.ts";
@@ -241,8 +241,12 @@ function problemOf(error: unknown): StoreProblem {
   return { reason: "unusable", message: "the store cannot write or read what it has" };
 }
 
+function flagsOf({ isUnanswered, isDamaged }: StoreError): StoreFlags {
+  return { isUnanswered, isDamaged };
+}
+
 function failureOf(ask: number, error: unknown): StepAnswer<DurableAnswer> {
-  if (error instanceof StoreError) return [ask, null, error.message, error.isUnanswered];
+  if (error instanceof StoreError) return [ask, null, error.message, flagsOf(error)];
   return [ask, null, problemOf(error).message];
 }
 

@@ -1,3 +1,4 @@
+import type { StoreFlags } from "../../../base/errors.ts";
 import type {
   CallCells,
   CallPage,
@@ -36,12 +37,12 @@ export interface FileSettings extends CallRoom {
 /** Where calls are kept, and how many. */
 export type StoreSettings = FileSettings | (CallRoom & SentStore);
 
-/** The answer of a step, or what it has failed with. `isUnanswered`: it may have been taken all the same. */
+/** The answer of a step, or what it has failed with. */
 export type StepAnswer<Answer> = readonly [
   ask: number,
   answer: Answer | null,
   failure: string | null,
-  isUnanswered?: boolean,
+  flags?: StoreFlags,
 ];
 
 export type ToStore =

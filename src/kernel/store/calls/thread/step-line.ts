@@ -62,7 +62,9 @@ export class StepLine<Step, Answer> {
       const claims = this.#take(group.map(([, step]) => step));
       return group.map(([ask], at) => {
         const answer = claims[at] ?? null;
-        return answer instanceof StoreError ? [ask, null, answer.message] : [ask, answer, null];
+        if (!(answer instanceof StoreError)) return [ask, answer, null];
+        const { message, isUnanswered, isDamaged } = answer;
+        return [ask, null, message, { isUnanswered, isDamaged }];
       });
     } catch (error) {
       const isLocked = error instanceof StoreFailure && error.problem.reason === "locked";
