@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { ERRORS } from "../../kernel/base/errors.ts";
@@ -9,6 +10,8 @@ const ENTRIES = ["main.tsx", "style.css", "icon.svg"] as const;
 /** Bundles the page's sources. Returns its files by name; those that the document names have a hash in their names. */
 export async function buildPage(folder: string): Promise<ReadonlyMap<string, Uint8Array>> {
   const { build } = await import("esbuild");
+  const advice = adviceText();
+  const adviceName = `advice-${hash("sha256", advice).slice(0, 8)}.json`;
   const { outputFiles, metafile } = await build({
     entryPoints: ENTRIES.map((file) => path.join(folder, file)),
     outdir: folder,
@@ -28,7 +31,7 @@ export async function buildPage(folder: string): Promise<ReadonlyMap<string, Uin
     jsxFactory: "h",
     jsxFragment: "Fragment",
     inject: ["preact"],
-    define: { ADVICE: JSON.stringify(JSON.stringify(advice())) },
+    define: { ADVICE: JSON.stringify(`/console/${adviceName}`) },
     minify: true,
     legalComments: "none",
     logLevel: "silent",
@@ -41,7 +44,8 @@ export async function buildPage(folder: string): Promise<ReadonlyMap<string, Uin
     document = document.replace(`"${source}"`, `"/console/${path.basename(file)}"`);
   }
   const files = outputFiles.map((file) => [path.basename(file.path), file.contents] as const);
-  return new Map([...files, ["index.html", new TextEncoder().encode(document)]]);
+  const texts = Object.entries({ [adviceName]: advice, "index.html": document });
+  return new Map([...files, ...texts.map(([name, text]) => [name, new TextEncoder().encode(text)] as const)]);
 }
 
 /** Writes the page of the package. */
@@ -50,7 +54,7 @@ export async function writePage(from: string, to: string): Promise<void> {
   for (const [name, contents] of await buildPage(path.resolve(from))) await writeFile(path.join(to, name), contents);
 }
 
-/** Remedies by error code. */
-function advice(): Readonly<Record<string, string>> {
-  return Object.fromEntries(Object.entries(ERRORS).map(([code, entry]) => [code, entry.advice]));
+/** Remedies by error code, as JSON: the page loads them with the first error that it shows. */
+function adviceText(): string {
+  return JSON.stringify(Object.fromEntries(Object.entries(ERRORS).map(([code, entry]) => [code, entry.advice])));
 }

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { caller } from "./caller.ts";
-import { Badge, Figure, Notice, Outcome as Code, Part, Table, TextView, ValueView } from "./elements.tsx";
+import { getJson } from "./api.ts";
+import { Badge, Figure, Notice, Outcome as Code, Part, Table, TextView, useLoaded, ValueView } from "./elements.tsx";
 import { formatBytes, formatMs, plural } from "./format.ts";
 import { addressOf, has } from "./router.ts";
 import { type Outcome, type Run, useElapsed } from "./run.tsx";
@@ -15,10 +16,8 @@ import {
   type ToolResult,
 } from "./wire.ts";
 
-/** Remedies by error code as JSON, inserted when the page is bundled. */
+/** Address of the remedies by error code, inserted when the page is bundled. */
 declare const ADVICE: string;
-
-const advice = JSON.parse(ADVICE) as Readonly<Record<string, string>>;
 
 interface ResultCardProps {
   readonly run: Run;
@@ -120,6 +119,8 @@ export function ErrorView({ error, onRemedy }: { error: ToolError; onRemedy?: (y
   const { code, type, message, retryable, details, remedies = [] } = error;
   const { stack, violations } = recordOf(details);
   const lines = listOf(violations).slice(0, 50);
+  const loaded = useLoaded((signal) => getJson<Readonly<Record<string, string>>>(ADVICE, signal), []);
+  const advice = loaded.kind === "ready" ? loaded.value[code] : undefined;
   return (
     <div class="notice bad stack">
       <p class="strong message">{lines.length > 0 ? type : `${type}: ${message.slice(0, 2_000)}`}</p>
@@ -130,7 +131,7 @@ export function ErrorView({ error, onRemedy }: { error: ToolError; onRemedy?: (y
           ))}
         </ul>
       )}
-      <p>{advice[code]?.split("`").map((text, at) => (at % 2 === 0 ? text : <code>{text}</code>))}</p>
+      <p>{advice?.split("`").map((text, at) => (at % 2 === 0 ? text : <code>{text}</code>))}</p>
       {remedies.map((remedy) => (
         <RemedyView remedy={remedy} {...(onRemedy && { onRemedy })} />
       ))}
