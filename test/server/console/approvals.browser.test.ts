@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { ERRORS } from "../../../src/kernel/base/errors.ts";
 import { createEngine, defineCapability, type Engine, type ToolDefinition } from "../../../src/glovebox/index.ts";
 import { createKey } from "../../../src/server/access/secret.ts";
 import { createServer, type Server } from "../../../src/server/http/server.ts";
@@ -417,8 +418,28 @@ describe("a call that waits for a signal", () => {
     expect((await engine.calls.durable.get(id))?.state).toBe("paused");
     await press(page, "Confirm");
     await part(page, "Result").getByText("cancelled", { exact: true }).first().waitFor();
+    // What to do about an error is loaded with the first one.
+    await part(page, "Result").getByText(ERRORS.cancelled.advice).waitFor();
     expect(await page.getByRole("button", { name: "Cancel the call" }).count()).toBe(0);
   });
+});
+
+test("a call shows what it has done, in which runs, and that its tool has been replaced since", async () => {
+  const { metadata } = await engine.execute({ name: "enter-all", arguments: {} }, { durable: true });
+  await using visited = await visit(browser, at(metadata.durableId ?? ""));
+  const { page } = visited;
+  const done = part(page, "What it has done");
+  await done.getByRole("row", { name: /^1 enter done \{"order":"A-1"\} \S/ }).waitFor();
+  await done.getByRole("row", { name: /^1 ended \S.* \S{16}$/ }).waitFor();
+  expect(await violationsOf(page)).toEqual([]);
+  const wait = TOOLS.find(({ name }) => name === "wait") as ToolDefinition;
+  const id = await pausedCall({}, "wait");
+  await engine.register({ ...wait, source: `${wait.source} export const more = 1;` });
+  await page.goto(at(id));
+  await page.getByText("its tool is gone or another one now").waitFor();
+  await part(page, "What it has done").getByText("It has had no effects.").waitFor();
+  await engine.register(wait);
+  await engine.calls.durable.cancel(id);
 });
 
 test("a call that has ended is undone once somebody confirms it, and each effect is shown", async () => {

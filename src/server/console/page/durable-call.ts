@@ -46,7 +46,27 @@ export type Wait = WaitKind & {
   readonly settled: Settlement | null;
 };
 
-/** A call that waits, or has waited. */
+/** What a call has done, or may have done. */
+export interface DoneEffect {
+  readonly step: number;
+  readonly asked: string;
+  readonly tool: string | null;
+  readonly arguments: string | null;
+  readonly target: string | null;
+  readonly httpMethod: string | null;
+  readonly state: string;
+  readonly answeredAt: string | null;
+}
+
+export interface CallRun {
+  readonly number: number;
+  readonly holder: string;
+  readonly begunAt: string;
+  readonly endedAt: string | null;
+  readonly outcome: string | null;
+}
+
+/** A call that waits, or has waited. What it has done is there where it was asked for by itself. */
 export interface DurableCall {
   readonly id: string;
   readonly callId: string;
@@ -59,8 +79,13 @@ export interface DurableCall {
   readonly createdAt: string;
   readonly updatedAt: string;
   readonly expiresAt: string;
+  readonly isStale?: boolean;
   readonly waits: readonly Wait[];
   readonly result: ToolResult | null;
+  readonly effects?: readonly DoneEffect[];
+  readonly effectsOmitted?: number;
+  readonly runs?: readonly CallRun[];
+  readonly program?: string | null;
 }
 
 export interface DurablePage {

@@ -1,7 +1,14 @@
 import { useEffect, useMemo } from "preact/hooks";
-import { type DurableCall, openApprovals, openOutcomes, type Wait } from "../durable-call.ts";
-import { Badge, Card, Quiet, Table, ToolLink, When } from "../elements.tsx";
-import { formatTime, plural } from "../format.ts";
+import {
+  type CallRun,
+  type DoneEffect,
+  type DurableCall,
+  openApprovals,
+  openOutcomes,
+  type Wait,
+} from "../durable-call.ts";
+import { Badge, Card, Quiet, Table, TextView, ToolLink, When } from "../elements.tsx";
+import { formatTime, plural, seen } from "../format.ts";
 import { ResultView } from "../result-card.tsx";
 import { addressOf } from "../router.ts";
 import { ApprovalCard } from "./approval-card.tsx";
@@ -63,6 +70,7 @@ function Call({ call, followed }: { call: DurableCall; followed: FollowedCall })
         <Waits waits={call.waits} />
         <p class="muted">It has run {plural(call.legs, "time")}.</p>
       </Card>
+      <Done call={call} />
       <WaitActions key={id} call={call} followed={followed} />
       <UndoCard key={`undo ${id}`} call={call} />
     </>
@@ -84,6 +92,7 @@ function Header({ call }: { call: DurableCall }) {
       </h1>
       <div class="row">
         <Badge text={wordsOf(call)} tone={state === "paused" || state === "in_doubt" ? "warn" : "plain"} />
+        {call.isStale === true && <Badge text="its tool is gone or another one now" tone="warn" />}
         <ToolLink name={tool} />
         <span class="muted">{facts.filter((fact) => fact !== "").join(", ")}</span>
         {parentId !== null && <a href={addressOf("approvals", parentId)}>The call that made it</a>}
@@ -115,7 +124,7 @@ function Waits({ waits }: { waits: readonly Wait[] }) {
     wait.kind === "call" ? <a href={addressOf("approvals", wait.id)}>{subjectOf(wait)}</a> : subjectOf(wait),
     <Badge text={wait.state} tone={TONES[wait.state] ?? "plain"} />,
     formatTime(wait.openedAt),
-    wait.expiresAt === null ? "—" : formatTime(wait.expiresAt),
+    timeOrNone(wait.expiresAt),
     settlementOf(wait),
   ];
   return <Table label="Waits" heads={HEADS} items={waits} row={rowOf} empty="It has not waited." />;
@@ -126,7 +135,59 @@ const TONES: Readonly<Record<string, "good" | "warn" | "bad">> = {
   approved: "good",
   refused: "bad",
   expired: "bad",
+  done: "good",
+  failed: "bad",
+  in_doubt: "bad",
+  lost: "bad",
 };
+
+/** What a call has done, in which runs. */
+function Done({ call: { effects, effectsOmitted = 0, runs, program = null } }: { call: DurableCall }) {
+  // Not there after a decision, until the call is looked at again.
+  if (effects === undefined || runs === undefined) return null;
+  return (
+    <Card heading="What it has done">
+      <Table
+        label="What it has done"
+        heads={["Step", "What", "State", "With", "Answered"]}
+        items={effects}
+        omitted={effectsOmitted}
+        row={effectRow}
+        empty="It has had no effects."
+      />
+      {runs.length > 0 && (
+        <Table label="Runs" heads={["Run", "State", "Begun", "Ended", "By"]} items={runs} row={runRow} />
+      )}
+      {program !== null && <TextView label="Program" text={program} />}
+    </Card>
+  );
+}
+
+function effectRow({ step, tool, asked, state, httpMethod, target, arguments: args, answeredAt }: DoneEffect) {
+  const subject = [httpMethod, target ?? args].filter((one) => one !== null).join(" ");
+  return [
+    step,
+    tool ?? asked,
+    <Badge text={state} tone={TONES[state] ?? "plain"} />,
+    <span class="mono">{seen(subject.slice(0, 500))}</span>,
+    timeOrNone(answeredAt),
+  ];
+}
+
+function runRow({ number, outcome, begunAt, endedAt, holder }: CallRun) {
+  const state = outcome ?? "running";
+  return [
+    number,
+    <Badge text={state} tone={TONES[state] ?? "plain"} />,
+    formatTime(begunAt),
+    timeOrNone(endedAt),
+    <span class="mono">{holder}</span>,
+  ];
+}
+
+function timeOrNone(time: string | null): string {
+  return time === null ? "—" : formatTime(time);
+}
 
 function settlementOf({ settled }: Wait): string {
   if (settled === null) return "—";
