@@ -4,9 +4,10 @@ import type { CallReplay } from "../kernel/engine/replay/call-replays.ts";
 import type { CallPage, CallSummary, StoredAsk, StoredCall } from "../kernel/store/calls/call-record.ts";
 import { CALL_STATES } from "../kernel/store/calls/durable/durable-call.ts";
 import type { DurablePage } from "../kernel/store/calls/durable/durable-step.ts";
-import { durableCommands, lineOfDurable, printDurable, type ShownCall } from "./durable-calls.ts";
+import { durableCommands, lineOfDurable, printDurable, type ShownCall, withPlace } from "./durable-calls.ts";
+import { openPlace, type PlaceOptions, SERVER } from "./durable-place.ts";
 import { callFileCommands } from "./call-files.ts";
-import { EXIT } from "./exit.ts";
+import { CliError, EXIT } from "./exit.ts";
 import { print, printJson, say, visible } from "./output.ts";
 import { ask, eventsOf, readJson, remoteServer } from "./remote-server.ts";
 import { wholeNumber } from "./setting-flags.ts";
@@ -17,9 +18,14 @@ interface ServerOptions {
   readonly json?: true;
 }
 
-type ListOptions = ServerOptions &
-  Readonly<Partial<Record<(typeof FILTERS)[number], string>>> & { readonly stale?: true };
+type PlacedOptions = PlaceOptions & Pick<ServerOptions, "json">;
 
+type Filters = Readonly<Partial<Record<(typeof FILTERS)[number], string>>> & { readonly stale?: true };
+type WatchOptions = ServerOptions & Filters;
+type ListOptions = PlacedOptions & Filters;
+
+/** Filters of kept calls: those of a file are exported. */
+const OF_KEPT = ["parent", "code", "since", "until", "text"] as const;
 const FILTERS = ["state", "tool", "tenant", "parent", "code", "since", "until", "text", "limit", "cursor"] as const;
 const ASK_MS = 15_000;
 /** A replay may wait for others. */
@@ -31,8 +37,10 @@ const ERROR_SHOWN = 100;
 
 /** `glovebox calls`: the calls that a server has kept. */
 export function callsCommand(): Command {
-  const list = withFilter(withServer(new Command("list")))
-    .description("list kept calls of a running server, or with --state or --stale calls that wait, newest first")
+  const list = withFilter(withPlace(new Command("list"), "calls"))
+    .description(
+      "list kept calls of a running server, or with --state, --stale or --file calls that wait or have waited, newest first",
+    )
     .addOption(new Option("--state <state>", "calls that pause, and are in this state").choices(CALL_STATES))
     .option("--stale", "calls that pause, have not ended, and whose tool is gone or another one now")
     .option("--since <time>", "only calls that began then or later, as 2026-01-31T12:00:00Z")
@@ -40,7 +48,7 @@ export function callsCommand(): Command {
     .option("--limit <number>", `maximum number of calls, at most ${LIMIT_MAX}`, wholeNumber(1, LIMIT_MAX), "50")
     .option("--cursor <cursor>", "go on where the list before ended")
     .action(listCalls);
-  const show = withServer(new Command("show"))
+  const show = withPlace(new Command("show"), "calls")
     .argument("<id>", "id of the call")
     .description("show a kept call, with its values where they were kept")
     .action(showCall);
@@ -86,26 +94,40 @@ interface Request {
   readonly signal?: AbortSignal;
 }
 
-function send({ url, keyEnv }: ServerOptions, request: Request): Promise<Response> {
+function send({ url = SERVER, keyEnv }: PlaceOptions, request: Request): Promise<Response> {
   const { path, missing, accept = "application/json", post, signal = AbortSignal.timeout(ASK_MS) } = request;
   const method = post === undefined ? {} : { method: "POST" as const, body: "{}" };
   return ask(remoteServer(url, keyEnv), { path, accept, signal, role: "calls", missing, ...method });
 }
 
-async function read(options: ServerOptions, path: string, missing: string): Promise<unknown> {
+async function read(options: PlaceOptions, path: string, missing: string): Promise<unknown> {
   return readJson(await send(options, { path, missing }));
 }
 
-function queryOf(options: ListOptions): string {
+function queryOf(options: Filters): string {
   const given = FILTERS.flatMap((name) => (options[name] === undefined ? [] : [[name, options[name]]]));
   return new URLSearchParams([...given, ...(options.stale === true ? [["stale", "true"]] : [])]).toString();
 }
 
 async function listCalls(options: ListOptions): Promise<void> {
-  const page = (await read(options, `v1/calls?${queryOf(options)}`, KEEPS_NONE)) as CallPage | DurablePage;
+  const path = `v1/calls?${queryOf(options)}`;
+  const page = isAtServer(options)
+    ? ((await read(options, path, KEEPS_NONE)) as CallPage | DurablePage)
+    : await listFile(options);
   if (options.json === true) return printJson(page);
   for (const call of page.calls) print("waits" in call ? lineOfDurable(call) : lineOf(call));
   if (page.cursor !== null) say(`there may be more: --cursor ${visible(page.cursor)}`);
+}
+
+/** Calls of a file that wait or have waited. */
+async function listFile(options: ListOptions): Promise<DurablePage> {
+  const odd = OF_KEPT.find((name) => options[name] !== undefined);
+  if (odd !== undefined) {
+    const words = `--${odd} is for kept calls of a server: glovebox calls export prints those of a file`;
+    throw new CliError(EXIT.USAGE, words);
+  }
+  await using place = await openPlace(options, "read");
+  return await place.list(Object.fromEntries(new URLSearchParams(queryOf(options))));
 }
 
 function lineOf({ id, tool, tenant, code, error, beginMs, wallMs }: CallSummary): string {
@@ -114,9 +136,8 @@ function lineOf({ id, tool, tenant, code, error, beginMs, wallMs }: CallSummary)
   return [...words, ...(error === null ? [] : [error.slice(0, ERROR_SHOWN)])].map(visible).join("  ");
 }
 
-async function showCall(id: string, options: ServerOptions): Promise<void> {
-  const path = `v1/calls/${encodeURIComponent(id)}`;
-  const call = (await read(options, path, "call of this id")) as StoredCall | ShownCall;
+async function showCall(id: string, options: PlacedOptions): Promise<void> {
+  const call = await shownCall(id, options);
   if (options.json === true) return printJson(call);
   if ("waits" in call) return printDurable(call);
   const { format: _format, detail, beginMs, ...summary } = call;
@@ -129,6 +150,17 @@ async function showCall(id: string, options: ServerOptions): Promise<void> {
   if (detail === null) print("its arguments, output and log lines were not kept");
 }
 
+async function shownCall(id: string, options: PlacedOptions): Promise<StoredCall | ShownCall> {
+  const path = `v1/calls/${encodeURIComponent(id)}`;
+  if (isAtServer(options)) return (await read(options, path, "call of this id")) as StoredCall | ShownCall;
+  await using place = await openPlace(options, "read");
+  return await place.get(id);
+}
+
+function isAtServer({ file, tools, config }: PlaceOptions): boolean {
+  return file === undefined && tools === undefined && config === undefined;
+}
+
 function lineOfAsk({ isReplayed, atMs, durationMs, rule, ...ask }: StoredAsk): string {
   const { capability, method, target, httpMethod, outcome } = ask;
   // A server of an earlier version has none.
@@ -138,7 +170,7 @@ function lineOfAsk({ isReplayed, atMs, durationMs, rule, ...ask }: StoredAsk): s
 }
 
 /** Prints a line for each call, until the server ends the stream. */
-async function watchCalls(options: ListOptions): Promise<void> {
+async function watchCalls(options: WatchOptions): Promise<void> {
   const path = `v1/calls?${queryOf(options)}`;
   const never = new AbortController().signal;
   const response = await send(options, { path, missing: KEEPS_NONE, accept: "text/event-stream", signal: never });

@@ -37,12 +37,12 @@ const ASK_MS = 15_000;
 const UNDO_S = WAIT_MAX_MS / 1_000;
 const MISSING = "call of this id";
 
-/** Opens the file of `--file`, or asks the server of `--url`. */
-export async function openPlace(options: PlaceOptions): Promise<DurablePlace> {
+/** Opens the file of `--file`, or asks the server of `--url`. `does`: calls of a file go on only where something is done. */
+export async function openPlace(options: PlaceOptions, does: "act" | "read" = "act"): Promise<DurablePlace> {
   const { file, url, tools, config } = options;
   if (file !== undefined) {
     if (url !== undefined) throw new CliError(EXIT.USAGE, "--file is a store without a server: name it, or --url");
-    return openFile(file, options);
+    return openFile(file, options, does === "act");
   }
   if (tools !== undefined || config !== undefined)
     throw new CliError(EXIT.USAGE, "--tools and --config go with --file: a server has its own");
@@ -82,7 +82,7 @@ function atServer({ url = SERVER, keyEnv }: PlaceOptions): DurablePlace {
   };
 }
 
-async function openFile(file: string, { tools, config }: PlaceOptions): Promise<DurablePlace> {
+async function openFile(file: string, { tools, config }: PlaceOptions, resume: boolean): Promise<DurablePlace> {
   if (!existsSync(file)) throw new CliError(EXIT.USAGE, `there is no file ${file}`);
   const values = await readConfig(config);
   const { calls: kept, ...others } = values;
@@ -92,6 +92,7 @@ async function openFile(file: string, { tools, config }: PlaceOptions): Promise<
     executor: { kind: "process", spare: false },
     calls: {
       path: file,
+      resume,
       ...(keep === undefined || keep === "nothing" ? {} : { keep }),
       // That of Redis is not the file's.
       ...(secret === undefined || url !== undefined ? {} : { secret }),
@@ -105,8 +106,12 @@ async function openFile(file: string, { tools, config }: PlaceOptions): Promise<
   };
   return {
     isHere: true,
-    list: ({ limit, ...filter }) =>
-      orFailed(durable.list({ ...filter, ...(limit === undefined ? {} : { limit: Number(limit) }) })),
+    list: ({ limit, stale, ...filter }) => {
+      const count = limit === undefined ? {} : { limit: Number(limit) };
+      return orFailed(
+        durable.list({ ...filter, ...count, ...(stale === undefined ? {} : { stale: stale === "true" }) }),
+      );
+    },
     get: async (id, waitS = 0) => {
       if (waitS > 0) await there<ToolResult>(durable.result(id, {}, { waitMs: waitS * 1_000 }));
       return there(durable.get(id));

@@ -239,6 +239,14 @@ test("run keeps a call that pauses in a file, where it is decided and goes on wi
   expect([ran.code, ran.stderr]).toEqual([4, expect.stringContaining("glovebox: paused: PausedError: ")]);
   const [, id = "", rest = ""] = /glovebox calls approve (c_[\w-]+) (.+)$/m.exec(ran.stderr) ?? [];
   const place = rest.trim().split(" ");
+  const listed = await glovebox(["calls", "list", ...place, "--state", "paused"]);
+  expect(listed.stdout).toContain(`${id}  paused  refund  -  approval of refund`);
+  expect((await glovebox(["calls", "list", ...place, "--stale"])).stdout).toBe("");
+  expect((await glovebox(["calls", "show", id, ...place])).stdout).toContain('  arguments: {"order":7}\n');
+  expect(await glovebox(["calls", "list", ...place, "--code", "ok"])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("glovebox calls export prints those of a file"),
+  });
   const shown = await glovebox(["calls", "approve", id, "--yes", ...place]);
   expect(shown).toMatchObject({ code: 0, stdout: '{"refunded":7}\n' });
   expect(await glovebox(["calls", "result", id, ...place, "--json"])).toMatchObject({
