@@ -1,5 +1,7 @@
 import type { Place } from "../../test/faults/fault.ts";
 import { type KeptOutcome, readOutcomes } from "../../test/faults/outcomes.ts";
+import { readAlertOutcomes } from "../../test/faults/alerts/outcomes.ts";
+import { THRESHOLDS } from "../../test/faults/alerts/scaling.ts";
 import { code, page, sentence, table } from "./markdown.ts";
 
 const TITLES: Readonly<Record<Place, string>> = {
@@ -22,7 +24,33 @@ export function faultsPage(): string {
     "What to do first: look for the log's line in the tables, or for the metric that your alert names; the row says what callers see meanwhile, and whether it heals by itself. The line itself says what to change. [Runbooks](../how-to/runbooks/index.md) say how to find a cause, [Observe a server](../how-to/observe.md) where to look.",
     "*Answers* are counted from the fault to the end of all calls. *Log* is the first line about the fault. *Metric* is a line of a scrape while it lasted; `up` is Prometheus' own. *Ready* is `/readyz` at its worst while it lasted; it was `200` before, and after it where the row names nothing else. *Recovery* is the time until calls of both kinds ended well again, and `/readyz` was as before: from the repair, or from the fault where nothing had to be repaired.",
     ...places.flatMap(([place, of]) => [`## ${TITLES[place]}`, place === "start" ? tableOfStarts(of) : tableOf(of)]),
+    ...alertSection(),
   ]);
+}
+
+/** Alerts, with the faults that brought them about. */
+function alertSection(): readonly string[] {
+  const outcomes = readAlertOutcomes();
+  const rows = outcomes.map(({ alert, fault, what, heals, firedMs, clearedMs, besides }) => [
+    `[${code(alert)}](../how-to/runbooks/${alert}.md)`,
+    `${code(fault)}: ${sentence(what)}`,
+    secondsOf(firedMs),
+    sentence(heals),
+    secondsOf(clearedMs),
+    besides,
+  ]);
+  const thresholds = THRESHOLDS.map(
+    ({ alert, published, tried, why }) => `${code(alert)}, ${code(tried)} in place of ${code(published)}: ${why}`,
+  );
+  return [
+    "## Alerts",
+    `Each alert fired in a real Prometheus that scraped such a service, its machines included, and was gone after the repair: \`npm run alerts\` does so again, \`npm run alerts -- NAME\` one of them. Durations of the rules were scaled to the cube root of their seconds (a minute to 4 s, an hour to 16 s, six hours to 28 s), and thresholds were as published but for ${thresholds.length}: ${thresholds.join("; ")}. *Fired* is the time from the fault, *gone* that from the repair. *Besides* are alerts that fired with the fault as well.`,
+    table(["alert", "fault", "fired", "repair", "gone", "besides"], rows),
+  ];
+}
+
+function secondsOf(ms: number | null): string {
+  return ms === null ? "" : `${(ms / 1_000).toFixed(1)} s`;
 }
 
 function sumOf(outcomes: readonly KeptOutcome[], count: "lost" | "twice"): number {
@@ -47,7 +75,7 @@ function tableOf(outcomes: readonly KeptOutcome[]): string {
     lineOf(log),
     lineOf(metric),
     readinessOf(ready),
-    recoveryMs === null ? "" : `${(recoveryMs / 1_000).toFixed(1)} s`,
+    secondsOf(recoveryMs),
   ]);
   return table(["fault", "what was done", "answers", "log", "metric", "ready", "recovery"], rows);
 }

@@ -13,14 +13,17 @@ export function onDisk(folder: string, more: SceneSettings = {}): SceneSettings 
   return {
     ...more,
     files: (of) => ({ ...more.files?.(of), [`${folder}.options`]: "rw" }),
-    within: ({ path }) => ["unshare", "--mount", "sh", "-c", MOUNTS, "sh", join(path, folder), SIZE],
+    within: (of) => {
+      const mounted = ["unshare", "--mount", "sh", "-c", MOUNTS, "sh", join(of.path, folder), SIZE];
+      return [...mounted, ...(more.within?.(of) ?? [])];
+    },
   };
 }
 
-/** Fills it to the last byte; answers what makes room again. */
+/** Fills it to the last byte, again where room was made; answers what makes room. */
 export function fill(scene: Scene, folder: string): () => void {
   const file = join(scene.path, folder, "fill");
-  within(scene, ["sh", "-c", 'cat /dev/zero >"$0" 2>/dev/null; sync; exit 0', file]);
+  within(scene, ["sh", "-c", 'cat /dev/zero >>"$0" 2>/dev/null; sync; exit 0', file]);
   return () => within(scene, ["rm", file]);
 }
 
@@ -30,7 +33,7 @@ export function remount(scene: Scene, folder: string, options: string): void {
 }
 
 /** Runs a program where the server sees its files. */
-function within({ server }: Scene, command: readonly string[]): void {
+export function within({ server }: Scene, command: readonly string[]): void {
   execFileSync("nsenter", ["--target", `${server.pid}`, "--mount", ...command], {
     stdio: ["ignore", "ignore", "pipe"],
   });

@@ -6,7 +6,7 @@ export const PLACES = ["start", "server", "store", "redis", "machine"] as const;
 export type Place = (typeof PLACES)[number];
 
 /** Rights and programs that a fault takes to be brought about. */
-export type Need = "root" | "redis" | "bubblewrap" | "iproute2";
+export type Need = "root" | "redis" | "bubblewrap" | "iproute2" | "prometheus";
 
 interface Named {
   /** In lower case, with hyphens: `npm run faults -- NAME`. */

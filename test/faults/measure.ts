@@ -71,7 +71,7 @@ export function effectsOf(
 }
 
 /** Waits until probes are as they were, and calls of both kinds end well. */
-async function untilWell(scene: Scene, before: Readiness | null): Promise<boolean> {
+export async function untilWell(scene: Scene, before: Readiness | null): Promise<boolean> {
   const untilMs = performance.now() + RECOVER_MS;
   for (let at = 0; performance.now() < untilMs; at++) {
     const { status, body } = await readinessOf(scene.server);

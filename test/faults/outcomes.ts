@@ -38,6 +38,7 @@ function isThere(need: Need): boolean {
       return canUseNetworks() === null;
     case "redis":
     case "bubblewrap":
+    case "prometheus":
       return !MISSING.includes(need);
     default:
       return need satisfies never;

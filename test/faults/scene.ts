@@ -189,7 +189,7 @@ function configOf(
     "limits: { wallMs: 10000, queueMs: 10000 }\n",
     /^policy:/m.test(config)
       ? ""
-      : `policy: { rules: [{ allow: { fetch: { origins: [], privateOrigins: ["${origin}"] } } }] }\n`,
+      : `policy: { rules: [{ allow: { fetch: { origins: [], privateOrigins: ["${origin}"], methods: [GET, HEAD, POST] } } }] }\n`,
     machines > 0 ? fleet : "",
     store === "redis" || machines > 0 ? `idempotency: { url: "${url}", secret: "${FLEET_SECRET}" }\n` : "",
     config,

@@ -2,16 +2,17 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { withClock } from "./clock.ts";
 import { configOf } from "./disk.ts";
 import { descendants, executors } from "../processes.ts";
 import type { Callers } from "./callers.ts";
 import type { RunningFault, Sees } from "./fault.ts";
 import type { Scene, SceneSettings } from "./scene.ts";
 
-const CONFIG = "glovebox.config.yaml";
+export const CONFIG = "glovebox.config.yaml";
 const WAIT_MS = 30_000;
 /** V8 cannot interrupt it, so that its executor is ended. */
-const WEDGE = "for (;;) [].indexOf.call({ length: 2 ** 53 - 1 }, 1);";
+export const WEDGE = "for (;;) [].indexOf.call({ length: 2 ** 53 - 1 }, 1);";
 const EATS = "const all = []; for (;;) all.push(new Array(1e5).fill(all.length));";
 const SPINS = "for (;;);";
 
@@ -21,11 +22,11 @@ export const EXECUTOR_LOST: Sees = {
 };
 
 /** Kills or pauses, and takes back what was paused. */
-function signal(pids: readonly number[], name: NodeJS.Signals): void {
+export function signal(pids: readonly number[], name: NodeJS.Signals): void {
   for (const pid of pids) process.kill(pid, name);
 }
 
-async function executorsOf({ server }: Scene): Promise<readonly number[]> {
+export async function executorsOf({ server }: Scene): Promise<readonly number[]> {
   const untilMs = performance.now() + WAIT_MS;
   for (;;) {
     const found = executors(server.pid);
@@ -167,18 +168,7 @@ const OF_PROCESS: readonly RunningFault[] = [
     name: "clock-jumps",
     place: "server",
     what: "The server's clock jumps an hour ahead, and later back.",
-    settings: {
-      files: () => ({
-        "jump.mjs": `const now = Date.now.bind(Date); const Real = Date; let ahead = 0;
-process.on("SIGUSR2", () => { ahead = ahead === 0 ? 3_600_000 : 0; });
-globalThis.Date = new Proxy(Real, {
-  construct: (target, args, as) => Reflect.construct(target, args.length === 0 ? [now() + ahead] : args, as),
-  apply: () => new Real(now() + ahead).toString(),
-});
-Real.now = () => now() + ahead;\n`,
-      }),
-      within: ({ path }) => ["env", `NODE_OPTIONS=--import=${join(path, "jump.mjs")}`],
-    },
+    settings: withClock('let ahead = 0; process.on("SIGUSR2", () => { ahead = ahead === 0 ? 3_600_000 : 0; });'),
     bring: async ({ server }) => {
       signal([server.pid], "SIGUSR2");
       return async () => signal([server.pid], "SIGUSR2");

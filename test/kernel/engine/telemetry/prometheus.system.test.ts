@@ -1,15 +1,14 @@
 // needs: prometheus
-import { spawn } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse, stringify } from "yaml";
 import { createKey } from "../../../../src/server/access/secret.ts";
 import { createEngine, ERRORS } from "../../../../src/glovebox/index.ts";
 import { createServer, type Server } from "../../../../src/server/http/server.ts";
+import { type Prometheus, startPrometheus } from "../../../prometheus.ts";
 import { fleetMetrics, seriesOf } from "../../../server/deploy/fleet-files.ts";
 import { metricsIn, promtool, rulesOf } from "./promtool.ts";
 
@@ -18,8 +17,6 @@ const WATCH_KEY = createKey().secret;
 const CALL_KEY = createKey().secret;
 /** V8 cannot interrupt it, so that its executor is ended and the tool goes into quarantine. */
 const WEDGE = "export default () => { for (;;) [].indexOf.call({ length: 2 ** 53 - 1 }, 1); }";
-const PROMETHEUS = "prometheus";
-const STARTS_WITHIN_MS = 120_000;
 
 interface Panel {
   readonly id: number;
@@ -195,8 +192,7 @@ test("rules and dashboard speak of metrics that a scrape shows, and of all of ou
 });
 
 describe("a Prometheus", () => {
-  let prometheus: ReturnType<typeof spawn>;
-  let api = "";
+  let prometheus: Prometheus;
 
   beforeAll(async () => {
     // The files as they are, but for where the server is, and for how long a test can wait.
@@ -204,58 +200,23 @@ describe("a Prometheus", () => {
       .replaceAll("15s", "1s")
       .replace("127.0.0.1:8080", new URL(url).host);
     writeFileSync(join(folder, "prometheus.yml"), config);
-    prometheus = spawn(
-      PROMETHEUS,
-      [
-        `--config.file=${join(folder, "prometheus.yml")}`,
-        `--storage.tsdb.path=${join(folder, "data")}`,
-        "--web.listen-address=127.0.0.1:0",
-      ],
-      { stdio: ["ignore", "ignore", "pipe"], cwd: folder },
-    );
-    const { stderr } = prometheus;
-    if (stderr === null) throw new Error("it has no output");
-    const deadline = setTimeout(() => prometheus.kill("SIGKILL"), STARTS_WITHIN_MS);
-    for await (const line of createInterface({ input: stderr })) {
-      api = /msg="Listening on" address=(\S+)/.exec(line)?.[1] ?? api;
-      if (line.includes("ready to receive")) break;
-    }
-    clearTimeout(deadline);
-    stderr.resume();
+    prometheus = await startPrometheus(folder);
   });
 
-  afterAll(async () => {
-    if (prometheus.exitCode !== null || prometheus.signalCode !== null) return;
-    const ended = new Promise((resolve) => prometheus.once("exit", resolve));
-    prometheus.kill("SIGKILL");
-    await ended;
-  });
-
-  async function ask<Data>(path: string): Promise<Data> {
-    const response = await fetch(`http://${api}/api/v1/${path}`, { signal: AbortSignal.timeout(5_000) });
-    const { data } = (await response.json()) as { readonly data: Data };
-    return data;
-  }
-
-  async function query(expr: string): Promise<readonly { readonly metric: Record<string, string>; value: string }[]> {
-    const { result } = await ask<{ result: readonly { metric: Record<string, string>; value: [number, string] }[] }>(
-      `query?query=${encodeURIComponent(expr)}`,
-    );
-    return result.map(({ metric, value: [, value] }) => ({ metric, value }));
-  }
+  afterAll(() => prometheus?.[Symbol.asyncDispose]());
 
   test("scrapes a server with the key from its file", async () => {
     await expect
-      .poll(() => query('up{job="glovebox"}'), { timeout: 120_000, interval: 200 })
+      .poll(() => prometheus.query('up{job="glovebox"}'), { timeout: 120_000, interval: 200 })
       .toMatchObject([{ value: "1" }]);
-    expect(await query('glovebox_calls_total{tool="add",code="ok"}')).toMatchObject([{ value: "1" }]);
+    expect(await prometheus.query('glovebox_calls_total{tool="add",code="ok"}')).toMatchObject([{ value: "1" }]);
     // Prometheus prefers OpenMetrics, which alone has times of creation.
-    expect(await query('glovebox_calls_created{tool="add",code="ok"}')).toHaveLength(1);
+    expect(await prometheus.query('glovebox_calls_created{tool="add",code="ok"}')).toHaveLength(1);
     interface Target {
       readonly scrapePool: string;
       readonly lastError: string;
     }
-    const { activeTargets } = await ask<{ activeTargets: readonly Target[] }>("targets");
+    const { activeTargets } = await prometheus.ask<{ activeTargets: readonly Target[] }>("targets");
     const servers = activeTargets.filter(({ scrapePool }) => scrapePool === "glovebox");
     expect(servers).toMatchObject([{ health: "up", lastError: "" }]);
   });
@@ -267,7 +228,7 @@ describe("a Prometheus", () => {
       readonly lastError?: string;
     }
     const all = async (): Promise<readonly Evaluated[]> => {
-      const { groups } = await ask<{ groups: readonly { rules: readonly Evaluated[] }[] }>("rules");
+      const { groups } = await prometheus.ask<{ groups: readonly { rules: readonly Evaluated[] }[] }>("rules");
       return groups.flatMap(({ rules }) => rules);
     };
     await expect
@@ -277,13 +238,15 @@ describe("a Prometheus", () => {
     expect(evaluated.length).toBe(recorded.length + alerts.length);
     expect(evaluated.filter(({ health }) => health !== "ok")).toEqual([]);
     await expect
-      .poll(() => query('ALERTS{alertname="GloveboxToolQuarantined",alertstate="firing"}'), { timeout: 120_000 })
+      .poll(() => prometheus.query('ALERTS{alertname="GloveboxToolQuarantined",alertstate="firing"}'), {
+        timeout: 120_000,
+      })
       .toMatchObject([{ metric: { severity: "ticket", job: "glovebox" } }]);
   });
 
   test("answers each query of the dashboard", async () => {
     for (const { title, expr } of queries) {
-      const answer = await fetch(`http://${api}/api/v1/query?query=${encodeURIComponent(filledIn(expr))}`);
+      const answer = await fetch(`${prometheus.url}/api/v1/query?query=${encodeURIComponent(filledIn(expr))}`);
       expect([title, ((await answer.json()) as { status: string }).status]).toEqual([title, "success"]);
     }
   });
