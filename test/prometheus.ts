@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 
+const PROGRAM = "prometheus";
 const START_MS = 120_000;
 const ASK_MS = 5_000;
 
@@ -23,7 +24,7 @@ export interface Sample {
 /** Starts it with `prometheus.yml` of a folder, in which it keeps its data. Resolves once it answers. */
 export async function startPrometheus(folder: string): Promise<Prometheus> {
   const args = ["--config.file=prometheus.yml", "--storage.tsdb.path=data", "--web.listen-address=127.0.0.1:0"];
-  const child = spawn("prometheus", args, { stdio: ["ignore", "ignore", "pipe"], cwd: folder });
+  const child = spawn(PROGRAM, args, { stdio: ["ignore", "ignore", "pipe"], cwd: folder });
   const exit = once(child, "close");
   const end = async (): Promise<void> => {
     child.kill("SIGKILL");
