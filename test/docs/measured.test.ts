@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import type { Report } from "../../bench/report.ts";
+import type { BusyReport } from "../load/busy.ts";
 import type { WorkersReport } from "../../bench/workers/simulation.ts";
 
 const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), "utf8");
@@ -60,4 +61,16 @@ test("the table of paths has the figures of its run", () => {
     busy[at]?.figure,
   ]);
   expect(rowsOf("docs/explanation/performance.md", /× \(.*–.*\) +\|$/)).toEqual(expected);
+});
+
+test("the table of a service beside busy neighbours has the figures of its run, in which no call was cut", () => {
+  const { lines } = JSON.parse(read("bench/results/2026-12-01-busy.json")) as BusyReport;
+  const expected = lines.map(({ loops, calls, cut, p50, p99, p999 }) => [
+    `${loops} loops`,
+    calls.toLocaleString("en-US"),
+    `${cut}`,
+    ...[p50, p99, p999].map((ms) => `${Math.round(ms).toLocaleString("en-US")} ms`),
+  ]);
+  expect(rowsOf("docs/explanation/performance.md", /^\| \d+ loops/)).toEqual(expected);
+  expect(lines.filter(({ cut }) => cut > 0)).toEqual([]);
 });
