@@ -1,6 +1,7 @@
 import type { ToolInfo } from "../../kernel/tool/definition.ts";
 import type { ToolDescription } from "../../kernel/tool/contracts/contract.ts";
 import type { JsonSchema } from "../../kernel/base/json.ts";
+import { dialectOf, dialectWords } from "../../kernel/base/schema/schema-dialect.ts";
 import { type Check, pass, warning } from "./check.ts";
 
 const NAME_SHORT = 64;
@@ -39,8 +40,12 @@ function lintSchema(description: string, schema: JsonSchema): readonly Check[] {
   }
   const unknown = requiredOf(schema).filter((name) => !properties.has(name));
   const silent = [...properties].filter(([name, one]) => !isDescribed(one) && !description.includes(name));
+  const ignored = dialectOf(schema) === "draft-07" ? dialectWords(schema).later : undefined;
   return [
     pass("schema", "says what the input is, so it is checked before the tool has it"),
+    ...(ignored === undefined
+      ? []
+      : [warning("schema", `is read as draft-07, which ignores ${ignored}; write all of it in one dialect`)]),
     ...(unknown.length === 0 ? [] : [warning("schema", `requires what it does not describe: ${listed(unknown)}`)]),
     ...(silent.length === 0
       ? []

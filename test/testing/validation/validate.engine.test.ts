@@ -188,6 +188,15 @@ describe("a module of Amplifier's", () => {
     ]);
   });
 
+  test("is told of a word that the dialect of its schema ignores", async () => {
+    const pair = `{ type: "array", description: "Two.", prefixItems: [{ type: "string" }] }`;
+    const schemaOf = (more: string) =>
+      `{ ${more} type: "object", properties: { text: { type: "string" }, pair: ${pair} } }`;
+    const problem = "warning schema: is read as draft-07, which ignores prefixItems; write all of it in one dialect";
+    expect(await problems(made({ schema: schemaOf(`dependencies: { pair: ["text"] },`) }))).toContain(problem);
+    expect(await problems(made({ schema: schemaOf("") }))).not.toContain(problem);
+  });
+
   test("should say what its tool does and expects [A23]", async () => {
     expect(await problems(made({ description: "made" }))).toEqual([
       "warning description: says too little; say what the tool does and what it expects",
