@@ -1,3 +1,4 @@
+import { digitsOf } from "../../kernel/base/exact-json.ts";
 import { isObject } from "../../kernel/base/json.ts";
 import { type ResolvedCallOptions, resolveCalls } from "../../kernel/engine/call-options.ts";
 import { resolveOptions, STATE_DIR } from "../../kernel/engine/options.ts";
@@ -105,7 +106,7 @@ function leaves(value: unknown, path: readonly string[]): readonly Setting[] {
   // JSON cannot represent Infinity (no limit).
   if (value === undefined || value === Number.POSITIVE_INFINITY) return [];
   if (isHidden(path)) return [[path, value]];
-  const isSection = isObject(value) && !path.includes("rules");
+  const isSection = isObject(value) && digitsOf(value) === null && !path.includes("rules");
   const isList = Array.isArray(value) && path.length <= 2;
   if (!isSection && !isList) return [[path, value]];
   return Object.entries(value).flatMap(([name, part]) => leaves(part, [...path, name]));

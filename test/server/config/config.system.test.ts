@@ -200,6 +200,16 @@ describe("glovebox config", () => {
     expect(values).toContainEqual({ setting: "workers", value: 1, source });
   });
 
+  test("prints the digits of a long integer in the condition of an approval", async () => {
+    const file = join(folder, "condition.yaml");
+    const when = "{ properties: { id: { const: 1915883588174806058 } } }";
+    writeFileSync(file, `policy: { rules: [], approvals: [{ tools: [pay], when: ${when} }] }\n`);
+    const { stdout } = await glovebox(["config", "print", "--config", file]);
+    expect(stdout).toMatch(
+      /^policy\.approvals\.0\.when\.properties\.id\.const +1915883588174806058 +condition\.yaml:1$/m,
+    );
+  });
+
   test("checks more than the form: what the engine says of the policy as well", async () => {
     const valid = await glovebox(["config", "check"]);
     expect(valid).toMatchObject({ code: 0, stdout: "the configuration is valid\n" });
