@@ -148,6 +148,28 @@ test("an effect under way is announced, in doubt once its engine is gone, and do
   expect(call.runs[0]?.holder).not.toBe(call.runs[1]?.holder);
 });
 
+test("a call shows the last 200 of its effects, and none that a person has refused", async () => {
+  await using engine = await open("many", {
+    policy: { rules: [{ allow: { shop: true, pause: true, tools: ["*"] } }], approvals: [{ tools: ["mail"] }] },
+  });
+  await engine.register({
+    name: "many",
+    description: "Does much.",
+    limits: { capabilityCalls: 300 },
+    capabilities: { shop: true, pause: true, tools: ["mail"] },
+    source: `export default async (_, { host }) => {
+      await host.tools.call("mail", {}).catch(() => undefined);
+      for (let at = 0; at < 205; at++) await host.shop.do(at);
+      await host.pause.signal({ name: "go" });
+    };`,
+  });
+  const id = await called(engine, "many");
+  await engine.calls.durable.decide(id, { decision: "refuse" });
+  await expect.poll(async () => (await shown(engine, id)).waits.at(-1)?.kind, { timeout: 60_000 }).toBe("signal");
+  const { effects, effectsOmitted } = await shown(engine, id);
+  expect([effects.length, effects[0]?.step, effects.at(-1)?.step, effectsOmitted]).toEqual([200, 7, 206, 5]);
+});
+
 test("a program is shown with its text, and effects without values where the embedder redacts them", async () => {
   const calls = { path: join(folder, "redacted.sqlite"), redact: () => "hidden" };
   await using engine = await open("redacted", { calls });
