@@ -25,7 +25,7 @@ const READABLE = 0o755;
 const FLEET_SECRET = "the secret of all of this fleet";
 
 export interface SceneSettings {
-  /** More of the configuration, as YAML. */
+  /** More of the configuration, as YAML, in which `ORIGIN` stands for that of the counter. */
   readonly config?: string;
   /** Worker machines behind a Redis. Default: none, and no Redis. */
   readonly machines?: number;
@@ -192,7 +192,7 @@ function configOf(
       : `policy: { rules: [{ allow: { fetch: { origins: [], privateOrigins: ["${origin}"], methods: [GET, HEAD, POST] } } }] }\n`,
     machines > 0 ? fleet : "",
     store === "redis" || machines > 0 ? `idempotency: { url: "${url}", secret: "${FLEET_SECRET}" }\n` : "",
-    config,
+    config.replaceAll("ORIGIN", origin),
   ].join("");
 }
 

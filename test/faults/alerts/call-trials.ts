@@ -5,8 +5,6 @@ import { needed } from "./trial.ts";
 
 const DAY_AND_MORE_MS = 25 * 60 * 60 * 1_000;
 const ASK_MS = 10_000;
-/** Nobody listens there. */
-const NOWHERE = "http://127.0.0.1:1/hook";
 /** Its file says by how much the clock is ahead. */
 const READS_AHEAD = `import { readFileSync } from "node:fs";
 const ahead = Number(readFileSync(new URL("ahead", import.meta.url), "utf8"));`;
@@ -52,7 +50,7 @@ export const CALLS: AlertScene = {
   name: "calls",
   needs: ["prometheus"],
   settings: withClock(READS_AHEAD, {
-    config: `calls: { notify: [{ url: "${NOWHERE}", secret: { env: HOOK_SECRET }, events: [paused] }] }\n`,
+    config: 'calls: { notify: [{ url: "ORIGIN/hook", secret: { env: HOOK_SECRET }, events: [paused] }] }\n',
     env: { HOOK_SECRET: "a secret of this hook" },
     files: ({ counter }) => toolsOf(counter.origin),
   }),
@@ -76,16 +74,31 @@ export const CALLS: AlertScene = {
       },
     },
     {
+      alerts: ["GloveboxNotificationsFail"],
+      fault: "hook-down",
+      what: "The target of notifications ends connections, and a call needs an approval.",
+      heals: "It takes them again.",
+      bring: async ({ scene }) => {
+        scene.counter.manner = "cut";
+        await send(scene.server.url, "execute", { name: "refund", arguments: { order: "6" } });
+        return async () => void (scene.counter.manner = "well");
+      },
+    },
+    {
       alerts: ["GloveboxApprovalsOld", "GloveboxNotificationsLost"],
       fault: "approval-forgotten",
       what: "Nobody decides a call that needs an approval, and its target of notifications takes none, for 25 hours: the server is started again with a clock that is so much ahead.",
       heals: "Somebody refuses the call; an hour without another loss.",
       bring: async ({ scene, watch }) => {
+        scene.counter.manner = "cut";
         await send(scene.server.url, "execute", { name: "refund", arguments: { order: "7" } });
         await scene.server.end("SIGTERM");
         scene.write("ahead", `${DAY_AND_MORE_MS}`);
         await scene.restart();
-        return () => decideAll({ scene, watch }, "paused", { decision: "refuse" });
+        return async () => {
+          scene.counter.manner = "well";
+          await decideAll({ scene, watch }, "paused", { decision: "refuse" });
+        };
       },
     },
   ],

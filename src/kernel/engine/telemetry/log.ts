@@ -21,7 +21,7 @@ type Lines = Pick<Logger, "info" | "warn">;
  * Calls are logged by `logCalls`.
  */
 export function logEvents(events: Events, all: Logger): void {
-  const logger = sparing(all, MANY);
+  const [logger, few] = [sparing(all, MANY), sparing(all, FEW)];
   events.on("executor:start", (event) => logger.info(event, "an executor process started serving"));
   events.on("executor:lost", (event) => logger.warn(event, "an executor was lost and replaced"));
   events.on("executor:recycle", (event) => logger.info(event, "an executor process is being replaced by a fresh one"));
@@ -44,10 +44,7 @@ export function logEvents(events: Events, all: Logger): void {
   events.on("call:undo", (event) => logger.info(event, "somebody has asked that a call is undone"));
   events.on("snippet:save", (event) => logger.info(event, "a program was saved as a tool of a tenant"));
   events.on("snippet:delete", (event) => logger.info(event, "a saved program was deleted"));
-  events.on("call:notify", (event) => {
-    if (event.outcome === "given_up") logger.warn(event, "a notification was given up: its target did not take it");
-    if (event.outcome === "dropped") logger.warn(event, "notifications were dropped: too many waited");
-  });
+  logNotifications(events, logger, few);
   events.on("tool:quarantine", (event) => logger.warn(event, "a tool crashed an executor and is quarantined"));
   events.on("tool:refuse", (event) => logger.warn(event, "calls of a quarantined tool are refused for a tenant"));
   events.on("tool:probe", (event) => logger.info(event, "a quarantined tool runs one probe call"));
@@ -75,7 +72,7 @@ export function logEvents(events: Events, all: Logger): void {
   });
   logConnectors(events, logger);
   logTools(events, all);
-  logStrangers(events, sparing(all, FEW));
+  logStrangers(events, few);
   events.on("engine:reconfigure", (event) => {
     logger.info(event, "the engine was reconfigured");
     const { needRestart } = event;
@@ -100,6 +97,15 @@ function logConnectors(events: Events, logger: Lines): void {
     const fields = { ...event, added: some, removed: gone, changed: other };
     if (event.isTaken) logger.info(fields, "a connector's server has other tools");
     else logger.warn(fields, "a connector's server has other tools than its pin names; they were not taken in");
+  });
+}
+
+function logNotifications(events: Events, logger: Lines, few: Lines): void {
+  events.on("call:notify", (event) => {
+    const { outcome } = event;
+    if (outcome === "failed") few.warn(event, "a target did not take a notification; it is tried again, for a day");
+    if (outcome === "given_up") logger.warn(event, "a notification was given up: its target did not take it");
+    if (outcome === "dropped") logger.warn(event, "notifications were dropped: too many waited");
   });
 }
 

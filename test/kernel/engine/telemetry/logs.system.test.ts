@@ -8,9 +8,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { type Level, pino } from "pino";
-import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { Events } from "../../../../src/kernel/engine/telemetry/events.ts";
-import { logEvents } from "../../../../src/kernel/engine/telemetry/log.ts";
+import { describe, expect, test } from "vitest";
 import { createKey } from "../../../../src/server/access/secret.ts";
 import { createEngine, defineCapability, type Engine, type Logger } from "../../../../src/glovebox/index.ts";
 import { MAIN } from "../../../server/served.ts";
@@ -130,20 +128,6 @@ test("at info, no line is made of a call", async () => {
   await engine.execute({ name: "look", arguments: {} });
   await engine.execute({ name: "throw", arguments: {} });
   expect([made, lines.length - before]).toEqual([0, 0]);
-});
-
-test("a flood of one line is written in part, and the next one of its kind says how many were left out", () => {
-  const { logger, lines } = listen("info");
-  const events = new Events();
-  logEvents(events, logger);
-  vi.useFakeTimers({ toFake: ["performance"] });
-  onTestFinished(() => void vi.useRealTimers());
-  const lose = (): void => events.emit("fleet:damage", { why: "torn" });
-  for (let at = 0; at < 1_000; at++) lose();
-  expect(lines.length).toBe(100);
-  vi.advanceTimersByTime(10_000);
-  lose();
-  expect(lines.at(-1)).toMatchObject({ why: "torn", unsaid: 900 });
 });
 
 test("a logger that only informs and warns is one", async () => {
