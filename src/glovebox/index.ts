@@ -105,6 +105,7 @@ export type {
   AuditDrop,
   CallEvent,
   ConnectorChange,
+  RequestFailure,
   RequestRefusal,
   EventMap,
   EventName,
