@@ -31,6 +31,8 @@ const STATS_EVERY_MS = 500;
 /** Largest difference between the readings of a thread's processor time by itself and by the watch, in milliseconds. */
 const CLOCKS_APART_MS = 50;
 const OVER = "the call needed more memory than its isolate may have (limits.memoryMb)";
+const overCpu = ({ cpuMs }: RunMessage): string =>
+  `the call used more than ${cpuMs} ms of processor time (limits.cpuMs)`;
 const SHED =
   "the executor had too little memory, and the isolates of the call's tenant held most of it; keep less between awaits, or raise executor.rssMb";
 
@@ -236,11 +238,7 @@ export class WorkerSession implements LinkListener {
         // The watch and this thread do not read its clock at the same moment. A call that was cut long before its
         // limit is one that nobody waits for.
         if (call.message.cpuMs - call.cpuMs <= CLOCKS_APART_MS) call.cpuMs = Math.max(call.cpuMs, call.message.cpuMs);
-        return this.#condemn(
-          call,
-          "cpu_limit",
-          `the call used more than ${call.message.cpuMs} ms of processor time (limits.cpuMs)`,
-        );
+        return this.#condemn(call, "cpu_limit", overCpu(call.message));
       case "memory":
         if (call.isolate.isCrowded && !call.message.ownIsolate) return this.#abandon(call.isolate, call);
         return this.#condemn(call, "memory_limit", OVER);
