@@ -123,3 +123,20 @@ test("a call that is stored before its start is told to its machine anew where t
   expect(kinds).toEqual(["approval", "signal"]);
   expect(effects).toEqual([{ ordered: 9 }]);
 });
+
+test("a call of a fleet ends at a server that does not know its key any more, and no machine runs it", async () => {
+  const before = effects.length;
+  const first = await serve(false);
+  const origin = { surface: "http", key: "ci", isKeyChecked: true };
+  const { error } = await first.execute({ name: "refund", arguments: { item: 8 } }, { origin });
+  const id = error?.code === "paused" ? (error.details?.id ?? "") : "";
+  await first.close({ drainMs: 0 });
+  const second = await serve(true);
+  const message = "the key has been removed";
+  second.calls.readmitWith(() => ({ kind: "refused", code: "unauthorized", message }));
+  const [wait] = (await second.calls.durable.get(id))?.waits ?? [];
+  await second.calls.decide(id, { decision: "approve", digest: wait?.kind === "approval" ? wait.digest : "" });
+  await expect.poll(async () => (await second.calls.durable.get(id))?.state, POLL).toBe("ended");
+  expect(await second.calls.result(id)).toMatchObject({ success: false, error: { code: "unauthorized", message } });
+  expect(effects).toHaveLength(before);
+});
