@@ -3,7 +3,7 @@ import type { Limits } from "../../base/limits.ts";
 import { NO_CONFIG } from "../../base/protocol/script.ts";
 import type { CapabilityRequest } from "../../broker/capabilities/capability.ts";
 import type { RecordedJournal } from "../../base/protocol/recorded-journal.ts";
-import type { MadeCall } from "../../store/calls/durable/durable-call.ts";
+import type { MadeCall, PausedCall } from "../../store/calls/durable/durable-call.ts";
 import type { EndedCall } from "../../store/calls/durable/durable-step.ts";
 import { undoneId } from "../../store/calls/durable/undone-calls.ts";
 import type { RegisteredTool, RunningProgram } from "../../tool/registered-tool.ts";
@@ -57,7 +57,10 @@ export interface DurableRuns {
 const NO_RUNS: DurableRuns = { run: null, program: null };
 const NO_JOURNAL: RecordedJournal = { asks: [], answers: [] };
 /** What is stored of a call that has not run. */
-export const UNRUN = { runs: JSON.stringify(NO_RUNS), plan: "", journal: JSON.stringify(NO_JOURNAL) };
+export function unrun({ tool }: Pick<EngineCall, "tool">): Pick<PausedCall, "runs" | "plan" | "journal"> {
+  const runs: DurableRuns = { ...NO_RUNS, program: tool.program?.kept() ?? null };
+  return { runs: JSON.stringify(runs), plan: "", journal: JSON.stringify(NO_JOURNAL) };
+}
 
 /** The tool of a durable call, as it was: its config stays where it is. */
 export type PinnedTool = Recording["tool"];

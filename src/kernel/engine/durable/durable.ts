@@ -21,7 +21,7 @@ import { settleEvent } from "../telemetry/durable-events.ts";
 import type { Events } from "../telemetry/events.ts";
 import { ArgumentChecks } from "./argument-check.ts";
 import { CallWaits, newLeg, type StoredLeg } from "./call-waits.ts";
-import { digestOf, madeOf, UNRUN } from "./durable-record.ts";
+import { digestOf, madeOf, unrun } from "./durable-record.ts";
 import { storeEnd, storePause, storeStart } from "./durable-steps.ts";
 import { isDurable, mayNeedApproval, type NeededApproval, neededApproval } from "./gate.ts";
 import { shownArguments } from "./shown-arguments.ts";
@@ -84,7 +84,7 @@ export class Durable {
     const expiresMs = approval.expiresMs === null ? null : nowMs + approval.expiresMs;
     const waits = [{ step: 0, wait, openedMs: nowMs, expiresMs }];
     const made = madeOf(call, nowMs, this.#parts.waiting.expiresMs);
-    const paused = { ...UNRUN, id: leg.id, leg: 0, made, waits, wakeMs: null };
+    const paused = { ...unrun(call), id: leg.id, leg: 0, made, waits, wakeMs: null };
     const stored = await storePause(this.#parts.take, paused, nowMs);
     if (stored.kind === "refused") return refused(stored.code, stored.message, stored.details);
     if (stored.kind === "unknown") return refused("outcome_unknown", stored.message);
@@ -109,7 +109,14 @@ export class Durable {
       obstacle === null
         ? await storeStart(
             take,
-            { ...UNRUN, id: leg.id, leg: 1, made: madeOf(call, nowMs, waiting.expiresMs), waits: [], wakeMs: null },
+            {
+              ...unrun(call),
+              id: leg.id,
+              leg: 1,
+              made: madeOf(call, nowMs, waiting.expiresMs),
+              waits: [],
+              wakeMs: null,
+            },
             holder,
           )
         : ({ kind: "refused", code: "cannot_pause", message: obstacle, details: undefined } as const);

@@ -6,6 +6,7 @@ import { SIGNAL_NAME } from "../../broker/capabilities/pause.ts";
 import { refusedCall, type ToolResult } from "../../base/result.ts";
 import type { CallWait, Decision, DurableCall, DurableCallDetail } from "../../store/calls/durable/durable-call.ts";
 import type { DurableAnswer, DurablePage, MadeDecision, TakeDurable } from "../../store/calls/durable/durable-step.ts";
+import { HOST_TOOLS } from "../../tool/program/program.ts";
 import { writeArguments } from "../call/arguments.ts";
 import type { CancelEvent } from "../telemetry/durable-events.ts";
 import type { Events } from "../telemetry/events.ts";
@@ -259,6 +260,7 @@ export class StoredDurableCalls implements DurableCalls {
       throw new DecisionConflict(words, call);
     }
     if (!isObject(given)) return values;
+    if (HOST_TOOLS.has(wait.tool)) throw new RangeError("the arguments of a program cannot be edited: refuse it");
     const text = writeArguments(given, tool?.limits ?? DEFAULT_LIMITS);
     if (typeof text !== "string") throw new GloveboxError(text.code, text.message);
     if (tool === undefined || wait.state !== "open") return { ...values, arguments: text };

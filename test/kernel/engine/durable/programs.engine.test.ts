@@ -65,6 +65,26 @@ test("a program waits in the middle of a loop, and each of its calls happens onc
   ]);
 });
 
+test("a program that needs an approval before its start runs once it is approved, as it was shown", async () => {
+  await using gated = await createEngine({
+    workers: 1,
+    executor: "threads",
+    codeMode: {},
+    policy: { rules: [], approvals: [{ tools: ["run_code"] }] },
+    tools: [{ name: "look", description: "Looks.", source: "export default ({ item }) => item * 2;" }],
+  });
+  const mode = codeMode(gated);
+  const { error } = await mode.run("return await tools.look({ item: input });", { input: 21 });
+  const id = error?.code === "paused" ? (error.details?.id ?? "") : "";
+  const [wait] = (await gated.calls.durable.get(id))?.waits ?? [];
+  expect(wait).toMatchObject({ kind: "approval", tool: "run_code", arguments: { input: 21 } });
+  const approval = { decision: "approve", digest: wait?.kind === "approval" ? wait.digest : "" } as const;
+  const edited = gated.calls.decide(id, { ...approval, arguments: { code: "return 1", input: 1 } });
+  await expect(edited).rejects.toThrow("the arguments of a program cannot be edited");
+  await gated.calls.decide(id, approval);
+  expect((await gated.calls.result(id, {}, { waitMs: 120_000 }))?.output).toMatchObject({ result: 42 });
+});
+
 test("a program waits by itself for a person, a signal and a time", async () => {
   const { id, result } = await run(`const { data } = await approval({ message: "Go on?" });
     const sum = await signal("payment");
