@@ -43,6 +43,12 @@ export class Effects {
     runs.add(run);
   }
 
+  /** Whether a program of a call that is stored has written anything, by its seed. */
+  hasWritten(seed: number): boolean {
+    for (const place of this.#written.keys()) if (place.startsWith(`${seed}:`)) return true;
+    return false;
+  }
+
   /** A later run of a call writes nothing that an earlier one has written, at whatever time it gets there. */
   #write(key: string): void {
     const place = key.slice(0, key.lastIndexOf(":"));

@@ -2,7 +2,7 @@ import type { Keep } from "../../src/kernel/store/calls/call-record.ts";
 import type { Harm, ProgramArgs } from "./program.ts";
 import { Random } from "./random.ts";
 
-export type ToolName = "plain" | "asker" | "mixed" | "hosted" | "open" | "waiter";
+export type ToolName = "plain" | "asker" | "mixed" | "hosted" | "open" | "waiter" | "below";
 
 /** Tools of a simulation, by what they may ask: of the broker alone, of the host alone, of both, in a realm of their own. */
 export const TOOLS: Readonly<Record<ToolName, readonly string[]>> = {
@@ -11,7 +11,8 @@ export const TOOLS: Readonly<Record<ToolName, readonly string[]>> = {
   open: ["disk"],
   mixed: ["disk", "notes", "tools"],
   hosted: ["notes", "tools"],
-  waiter: ["disk", "pause"],
+  waiter: ["disk", "pause", "tools"],
+  below: ["disk", "pause"],
 };
 
 export interface CallPlan {

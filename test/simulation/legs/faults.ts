@@ -66,4 +66,11 @@ export const LEG_FAULTS: readonly Fault[] = [
     to: 'if (row.state === "paused" && nowMs < 0) return',
     within: 100,
   },
+  {
+    title: "a lost call is in doubt about a call below it that is kept",
+    file: "kernel/store/calls/durable/lost-runs.ts",
+    from: 'kind === "call" && state !== "void"',
+    to: 'kind === "call" && state !== "void" && n < 0',
+    within: 100,
+  },
 ];

@@ -1,5 +1,6 @@
 import type { ProgramArgs } from "../program.ts";
 import { Random } from "../random.ts";
+import type { ToolName } from "../scenario.ts";
 import type { StoreFaults } from "./store.ts";
 
 export interface StoredCallPlan {
@@ -74,7 +75,18 @@ export function legScenarioOf(seed: number): LegScenario {
 export const NO_FAULTS: StoreFaults = { refused: 0, lost: 0, slow: 0 };
 
 function callOf(random: Random): StoredCallPlan {
-  const args: ProgramArgs = {
+  const below = Array.from({ length: random.pick([0, 0, 0, 1, 2]) }, () => argsOf(random, []));
+  const children = below.map((args) => ({ name: "below" satisfies ToolName, arguments: args }));
+  return {
+    args: argsOf(random, children),
+    tenant: random.pick(["", "a"]),
+    atMs: random.chance(0.5) ? 0 : random.between(0, 300),
+    isDurable: random.chance(0.5),
+  };
+}
+
+function argsOf(random: Random, children: ProgramArgs["children"]): ProgramArgs {
+  return {
     seed: random.below(2 ** 31),
     asks: random.pick([0, 2, 5, 9]),
     methods: [
@@ -84,15 +96,9 @@ function callOf(random: Random): StoredCallPlan {
     timers: random.below(4),
     leaves: random.chance(0.2),
     isShort: false,
-    children: [],
+    children,
     harm: null,
     waits: random.pick([0, 1, 2, 4]),
     isStored: true,
-  };
-  return {
-    args,
-    tenant: random.pick(["", "a"]),
-    atMs: random.chance(0.5) ? 0 : random.between(0, 300),
-    isDurable: random.chance(0.5),
   };
 }

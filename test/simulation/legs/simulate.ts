@@ -1,7 +1,9 @@
 import { readResult, type ToolResult } from "../../../src/kernel/base/result.ts";
 import type { DurableStep } from "../../../src/kernel/store/calls/durable/durable-step.ts";
 import type { CallWait, Decision, DurableCall } from "../../../src/kernel/store/calls/durable/durable-call.ts";
+import { digestOf } from "../../../src/kernel/broker/journal.ts";
 import { Effects } from "../effects.ts";
+import type { ProgramArgs } from "../program.ts";
 import type { Simulated } from "../simulate.ts";
 import { enterWorld, SimThread, World } from "../world.ts";
 import { SimHost } from "./host.ts";
@@ -45,6 +47,8 @@ export async function simulateLegs(seed: number, isTraced = false): Promise<Simu
   return { seed, steps: world.steps, violations: world.violations, trace: world.trace ?? [], ...counts };
 }
 
+type Doubt = Extract<CallWait, { readonly kind: "outcome" }>;
+
 class Legs {
   readonly effects: Effects;
   readonly ends = new Map<string, number>();
@@ -60,6 +64,8 @@ class Legs {
   #waiting = 0;
   /** What callers have heard of calls that succeeded. */
   readonly #outputs = new Map<string, string>();
+  /** Seeds of calls of tools, by their arguments as journals have them. */
+  readonly #below = new Map<string, number>();
   /** When an effect was first seen in doubt. */
   readonly #doubtedMs = new Map<string, number>();
 
@@ -68,6 +74,9 @@ class Legs {
     this.#scenario = scenario;
     this.store = new SimStore(world, scenario.store, (step, main) => this.#onTaken(step, main));
     this.effects = new Effects(world);
+    for (const { args } of scenario.calls)
+      for (const child of args.children)
+        this.#below.set(digestOf(JSON.stringify(child)), (child.arguments as ProgramArgs).seed);
   }
 
   async run(): Promise<void> {
@@ -230,7 +239,7 @@ class Legs {
         await durable.signal(id, wait.name, random.below(9));
         return;
       case "outcome":
-        return this.#say(durable, id, step, wait.arguments);
+        return this.#say(durable, id, step, wait);
       case "time":
       case "call":
         return;
@@ -238,18 +247,27 @@ class Legs {
   }
 
   /** What became of an effect, as somebody finds who looks where it would be. */
-  async #say(durable: SimHost["engine"]["durable"], id: string, step: number, args: string): Promise<void> {
+  async #say(durable: SimHost["engine"]["durable"], id: string, step: number, asked: Doubt): Promise<void> {
     const { nowMs } = this.#world;
     const place = `${id} ${step}`;
     const sinceMs = this.#doubtedMs.get(place) ?? nowMs;
     this.#doubtedMs.set(place, sinceMs);
     if (nowMs - sinceMs < LOOKED_MS) return;
-    const key = this.effects.keys.get(args);
+    const answer = this.#found(asked);
     const decision: Decision =
-      key === undefined
-        ? { wait: step, decision: "did_not_happen" }
-        : { wait: step, decision: "happened", answer: { key } };
+      answer === undefined ? { wait: step, decision: "did_not_happen" } : { wait: step, decision: "happened", answer };
     if ((await durable.decide(id, decision)) !== undefined) this.#count(decision.decision);
+  }
+
+  /** The answer of an effect that has happened. A call of a tool has where that has written anything. */
+  #found({ asked, arguments: args }: Doubt): unknown {
+    if (asked !== "tools.call") {
+      const key = this.effects.keys.get(args);
+      return key === undefined ? undefined : { key };
+    }
+    const seed = this.#below.get(args);
+    if (seed === undefined) this.#world.violate(`nobody knows the call ${args}`);
+    return seed !== undefined && this.effects.hasWritten(seed) ? { hash: 0, steps: 0 } : undefined;
   }
 
   #count(what: string): void {
