@@ -66,6 +66,7 @@ export class CallStates {
     const [before, waited] = [this.#rows, this.#waits];
     this.#read();
     if (step.kind === "append" && answer?.kind === "done") this.#append(step, before.get(step.id));
+    if (step.kind === "end" && answer?.kind === "lost") this.#checkEnd(step, before.get(step.id));
     for (const id of new Set([...before.keys(), ...this.#rows.keys()])) {
       this.#checkCall(step, before.get(id), this.#rows.get(id), before);
     }
@@ -94,6 +95,12 @@ export class CallStates {
       if (part === null) continue;
       for (const answer of (JSON.parse(part) as JournalPart).answers) run.answered.add(answer.step);
     }
+  }
+
+  /** A run may end while its pause is stored: its end counts until a later run has begun. */
+  #checkEnd({ id, leg }: Extract<DurableStep, { readonly kind: "end" }>, row: StateRow | undefined): void {
+    if (row?.leg === leg && NEXT[row.state].ended?.includes("end") === true)
+      this.#violate(`the end of run ${leg} of ${id}, which is ${row.state}, does not count`);
   }
 
   #checkCall(step: DurableStep, was: StateRow | undefined, is: StateRow | undefined, before: Rows): void {
