@@ -144,8 +144,10 @@ export class CallFile {
       try {
         return work(this.#open());
       } catch (error) {
-        const kind = kindOf(error);
-        if (kind !== "busy" && kind !== "full" && kind !== "constraint") this.close();
+        const failed = kindOf(error);
+        if (failed !== "busy" && failed !== "full" && failed !== "constraint") this.close();
+        // Only then: whoever closes a file lets go of all locks that the process has on it.
+        const kind = failed === "other" && hasUnknownForm(this.#settings.path) ? "corrupt" : failed;
         if (kind === "corrupt" && !isSecond && this.#moveAside()) continue;
         throw new StoreFailure({ reason: reasonOf(kind), message: describeFailure(error).message });
       }
@@ -222,20 +224,34 @@ function identityOf(path: string): string {
   return found === undefined ? GONE : `${found.dev}:${found.ino}`;
 }
 
-/** Place of the application's number in the head of a database. */
+/** Length of the head of a database, and the places in it of the form in which it is written and of the application. */
+const HEAD_BYTES = 100;
+const FORM_AT = 18;
 const APPLICATION_AT = 68;
+/** The latest form that SQLite has: a file of a later one would be read-only for ever. */
+const FORM_MAX = 2;
 
 /** Whether a file's head says that this engine has made it. */
 function isOfLayout(path: string, { applicationId }: DatabaseLayout): boolean {
-  const head = Buffer.alloc(4);
+  return headOf(path)?.readUInt32BE(APPLICATION_AT) === applicationId;
+}
+
+/** Whether a file's head is damaged where SQLite takes it for one of a later version of itself. */
+function hasUnknownForm(path: string): boolean {
+  return path !== IN_MEMORY && (headOf(path)?.readUInt8(FORM_AT) ?? 0) > FORM_MAX;
+}
+
+/** The head of a file; `null` where it has none, or cannot be read. */
+function headOf(path: string): Buffer | null {
+  const head = Buffer.alloc(HEAD_BYTES);
   try {
     const file = openSync(path, "r");
-    readSync(file, head, 0, head.length, APPLICATION_AT);
+    const length = readSync(file, head, 0, HEAD_BYTES, 0);
     closeSync(file);
+    return length === HEAD_BYTES ? head : null;
   } catch {
-    return false;
+    return null;
   }
-  return head.readUInt32BE(0) === applicationId;
 }
 
 function reasonOf(kind: FailureKind): DropReason {
