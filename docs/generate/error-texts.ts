@@ -218,7 +218,7 @@ export const ERROR_TEXTS = {
   },
   store_failed: {
     meaning:
-      "The store of idempotency keys does not work, so the engine cannot promise to run the call once. Nothing ran.",
+      "The store of idempotency keys, or of calls that wait, does not work, so the engine cannot promise to run the call once, or to keep it.",
     causes: ["The disk is full or the file is not writable.", "Redis does not answer."],
     message: "the idempotency store cannot be used: Redis does not answer",
   },

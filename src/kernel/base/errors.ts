@@ -34,7 +34,7 @@ export const ERRORS = {
     http: 400,
     retryable: false,
     blame: "caller",
-    advice: "Fix every violation in `details.violations` and call again: the tool's `inputSchema` says what fits.",
+    advice: "Fix the violations in `details.violations`: the tool's `inputSchema` says what fits.",
   },
   input_too_large: {
     type: "InputTooLargeError",
@@ -49,22 +49,21 @@ export const ERRORS = {
     http: 401,
     retryable: false,
     blame: "caller",
-    advice: "Send a valid key in the header `Authorization: Bearer KEY`; `glovebox keys new` makes one.",
+    advice: "Send a key as `Authorization: Bearer KEY`; `glovebox keys new` makes one.",
   },
   forbidden: {
     type: "ForbiddenError",
     http: 403,
     retryable: false,
     blame: "caller",
-    advice: "Use a key with the role that the message names, or call only what the key's entry in `keys` permits.",
+    advice: "Use a key with the role that the message names, or widen the key's entry in `keys`.",
   },
   blocked: {
     type: "BlockedError",
     http: 403,
     retryable: false,
     blame: "operator",
-    advice:
-      "A `tool:pre` listener refused the call; the message gives its reason. Change the call, or the listener's rule.",
+    advice: "Read the reason in the message: a listener of `tool:pre` refused the call.",
   },
   queue_full: {
     type: "QueueFullError",
@@ -78,37 +77,35 @@ export const ERRORS = {
     http: 503,
     retryable: true,
     blame: "operator",
-    advice: "Call again later, add workers, or raise `limits.queueMs`: the call waited longer than that.",
+    advice: "Call again later, add workers, or raise `limits.queueMs`.",
   },
   rate_limited: {
     type: "RateLimitedError",
     http: 429,
     retryable: true,
     blame: "caller",
-    advice: "Call again after `details.retryAfterMs`, or raise `rate` or `quota` of the key's entry in `keys`.",
+    advice: "Call again after `details.retryAfterMs`, or raise the key's `rate` or `quota` in `keys`.",
   },
   cancelled: {
     type: "CancelledError",
     http: 499,
     retryable: false,
     blame: "caller",
-    advice: "None needed: the caller aborted the option `signal` of the call, or ended its request.",
+    advice: "None needed: the caller aborted the call's `signal`, or ended its request.",
   },
   tool_error: {
     type: "ToolThrewError",
     http: 200,
     retryable: false,
     blame: "tool",
-    advice:
-      "Fix the tool or its input, and try it with `glovebox run`: the message is the tool's own, and `details.stack` points at the line that threw.",
+    advice: "Fix the tool or its input, and try it with `glovebox run`: `details.stack` points at the line that threw.",
   },
   load_error: {
     type: "LoadError",
     http: 200,
     retryable: false,
     blame: "tool",
-    advice:
-      "Fix what the message names, and check it with `glovebox validate`: the module cannot be bundled or evaluated.",
+    advice: "Fix what the message names, and check the module with `glovebox validate`.",
   },
   cpu_limit: {
     type: "CpuLimitError",
@@ -150,24 +147,21 @@ export const ERRORS = {
     http: 200,
     retryable: false,
     blame: "operator",
-    advice:
-      "Apply `remedies` or `details.remedy`; `glovebox explain` shows what the tool asks for and what `policy.rules` grants.",
+    advice: "Apply `remedies` or `details.remedy`; `glovebox explain` shows what is granted.",
   },
   capability_failed: {
     type: "CapabilityFailedError",
     http: 200,
     retryable: true,
     blame: "operator",
-    advice:
-      "Fix the cause in the message, or call again, with the option `retries` for example: the capability's handler failed.",
+    advice: "Fix the cause in the message, or call again, as `retries` does: the capability's handler failed.",
   },
   login_required: {
     type: "LoginRequiredError",
     http: 200,
     retryable: false,
     blame: "operator",
-    advice:
-      "Log the connector in with `glovebox connectors login`, or mend its `connectors` options: the message says which.",
+    advice: "Run `glovebox connectors login`, or mend the options that the message names.",
   },
   capability_limit: {
     type: "CapabilityLimitError",
@@ -181,54 +175,49 @@ export const ERRORS = {
     http: 409,
     retryable: true,
     blame: "caller",
-    advice: "Call again after `details.retryAfterMs`: another process is running the call with this `idempotencyKey`.",
+    advice: "Call again after `details.retryAfterMs`: another process runs the call with this `idempotencyKey`.",
   },
   outcome_unknown: {
     type: "OutcomeUnknownError",
     http: 409,
     retryable: false,
     blame: "engine",
-    advice:
-      "Check which effects the call had, then call with a new `idempotencyKey`: the result under this one is unknown.",
+    advice: "Check which effects the call had, then call with a new `idempotencyKey`.",
   },
   store_failed: {
     type: "StoreFailedError",
     http: 503,
     retryable: true,
     blame: "operator",
-    advice: "Repair the store at `idempotency.path` or `idempotency.url`; the message names the problem.",
+    advice: "Repair the store, of `calls` or of `idempotency`; the message names the problem.",
   },
   missing_package: {
     type: "MissingPackageError",
     http: 503,
     retryable: false,
     blame: "operator",
-    advice:
-      "Install the optional packages that the message names, with `npm install`: `details.command` is the whole command.",
+    advice: "Install the packages with `npm install`, as in `details.command`.",
   },
   executor_crashed: {
     type: "ExecutorCrashedError",
     http: 200,
     retryable: false,
     blame: "tool",
-    advice:
-      "Fix the tool, and try it with `glovebox run`: the call crashed its executor process. Repeated crashes put the tool into quarantine.",
+    advice: "Fix the tool, which crashed its executor, and try it with `glovebox run`.",
   },
   executor_lost: {
     type: "ExecutorLostError",
     http: 503,
     retryable: true,
     blame: "engine",
-    advice:
-      "Call again, with the option `retries` for example: the executor was lost for a reason other than this call.",
+    advice: "Call again, as `retries` does: the executor was lost for another reason than this call.",
   },
   tool_quarantined: {
     type: "ToolQuarantinedError",
     http: 503,
     retryable: true,
     blame: "tool",
-    advice:
-      "Call again after `details.retryAfterMs`, and fix the tool: `glovebox calls list` shows the calls that crashed executors.",
+    advice: "Call again after `details.retryAfterMs`; `glovebox calls list` shows the calls that crashed executors.",
   },
   paused: {
     type: "PausedError",
@@ -236,23 +225,21 @@ export const ERRORS = {
     retryable: false,
     blame: "operator",
     advice:
-      "Decide the call with `glovebox calls approve`, then get it with `glovebox calls result`: it is kept as `details.id`.",
+      "Decide the call with `glovebox calls approve`, then get it with `glovebox calls result`: its id is `details.id`.",
   },
   approval_refused: {
     type: "ApprovalRefusedError",
     http: 200,
     retryable: false,
     blame: "operator",
-    advice:
-      "Read the reason in the message: a person refused, or nobody decided within the time of `policy.approvals` (`details.expired`).",
+    advice: "Read the reason in the message: a person refused, or the time of `policy.approvals` was over.",
   },
   cannot_pause: {
     type: "CannotPauseError",
     http: 200,
     retryable: false,
     blame: "operator",
-    advice:
-      "Remove the cause that the message names, such as the option `pause`, or the rule of `policy.approvals`: the call has to wait and cannot be kept meanwhile.",
+    advice: "Remove the cause in the message, such as the option `pause`, or the rule of `policy.approvals`.",
   },
   diverged: {
     type: "DivergedError",
@@ -260,14 +247,14 @@ export const ERRORS = {
     retryable: false,
     blame: "engine",
     advice:
-      "Undo the call's earlier effects with `glovebox calls undo`, or leave them: after its pause it asked for something else than before.",
+      "Undo the call's effects with `glovebox calls undo`, or leave them: it asked for something else than before.",
   },
   engine_closed: {
     type: "EngineClosedError",
     http: 503,
     retryable: false,
     blame: "engine",
-    advice: "Send the call to another engine, whose `GET /readyz` answers 200: this one is closing or closed.",
+    advice: "Send the call to an engine whose `GET /readyz` answers 200: this one is closing.",
   },
 } as const satisfies Record<string, ErrorEntry>;
 

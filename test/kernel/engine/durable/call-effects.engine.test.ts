@@ -150,6 +150,7 @@ test("an effect under way is announced, in doubt once its engine is gone, and do
 
 test("a call shows the last 200 of its effects, and none that a person has refused", async () => {
   await using engine = await open("many", {
+    maxLimits: { capabilityCalls: 300 },
     policy: { rules: [{ allow: { shop: true, pause: true, tools: ["*"] } }], approvals: [{ tools: ["mail"] }] },
   });
   await engine.register({

@@ -107,10 +107,7 @@ function LastCalls({ tool }: { tool: string }) {
     <Outcome code={code} />,
     formatMs(wallMs),
     tenant === "" ? "—" : tenant,
-    <a
-      href={addressOf("tools", tool, { from: id })}
-      aria-label={`Run again with edits: the call of ${formatTime(beginMs)}`}
-    >
+    <a href={addressOf("tools", tool, { from: id })} aria-label={`Run again: the call of ${formatTime(beginMs)}`}>
       Run again
     </a>,
   ];
