@@ -64,7 +64,7 @@ export const LEG_FAULTS: readonly Fault[] = [
     file: "kernel/store/calls/durable/durable-tables.ts",
     from: 'if (row.state === "paused" && row.ends_ms <= nowMs) return',
     to: 'if (row.state === "paused" && nowMs < 0) return',
-    within: 100,
+    within: 4_000,
   },
   {
     title: "a lost call is in doubt about a call below it that is kept",
