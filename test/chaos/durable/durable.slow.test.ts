@@ -20,6 +20,9 @@ const LOAD = byLength(
 /** At least: on a slow machine, processes that are ready run out. */
 const KILLS = byLength(1, SECONDS / 2);
 
+/** A lost call goes on after ten seconds only, which is longer than the short form lasts. */
+const ENDED_MEANWHILE = byLength(0, 1);
+
 test.each([["a file", []] as const, ["Redis", ["--redis"]] as const])(
   "no stored call in %s is lost, no effect happens twice, and nothing is in doubt that was not under way, while the processes that run them are killed",
   { timeout: GUARD_MS + 10_000 },
@@ -31,6 +34,6 @@ test.each([["a file", []] as const, ["Redis", ["--redis"]] as const])(
     const effects = COUNTED * (report?.calls ?? 0);
     expect(report).toMatchObject({ twice: [], unwritten: [], baseless: [], wrong: [], effects });
     expect(report?.kills).toBeGreaterThanOrEqual(KILLS);
-    expect(report?.endedMeanwhile).toBeGreaterThan(0);
+    expect(report?.endedMeanwhile).toBeGreaterThanOrEqual(ENDED_MEANWHILE);
   },
 );
