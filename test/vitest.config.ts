@@ -43,8 +43,8 @@ export default defineConfig({
     reporters: ["default", new KindReporter(files)],
     pool: "forks",
     setupFiles: [new URL("setup.ts", import.meta.url).pathname],
-    // Most files wait for processes and timers two thirds of their time.
-    maxWorkers: 3 * availableParallelism(),
+    // Most files wait for processes and timers half of their time.
+    maxWorkers: 2 * availableParallelism(),
     ...(!IS_SHUFFLED && { sequence: { sequencer: KindSequencer } }),
     // Against tests that hang: how long one takes depends on what else the machine does.
     testTimeout: 300_000,

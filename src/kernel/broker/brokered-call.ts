@@ -9,8 +9,8 @@ import type { PlacedCapability } from "./thread/host-capability.ts";
 
 /** Stores what a call asks and hears while it runs. */
 export interface CallKeep {
-  /** Adds a `JournalPart`, as JSON. */
-  append(part: string): void;
+  /** Adds a `JournalPart`, as JSON. Absent where the call is not stored itself, but one that has made it. */
+  append?(part: string): void;
   /**
    * Announces the effect of a step, before it happens. Rejects with a `CallFailure` where it must not happen: the store
    * cannot be used, or another process goes on with the call. `isRepeatable`: a later run that finds no answer carries it out

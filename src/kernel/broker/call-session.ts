@@ -240,7 +240,7 @@ export class BrokerSession implements CallSession {
 
   #append(): void {
     const part = this.journal.takePart();
-    if (part !== null) this.#caller.keep?.append(JSON.stringify(part));
+    if (part !== null) this.#caller.keep?.append?.(JSON.stringify(part));
   }
 
   #diverge(call: CapabilityCall): Diverged {

@@ -212,7 +212,7 @@ export class BrokerClient implements SessionHost, AskPipes {
       limits: { capabilityCalls, capabilityBytes, ...(wallMs === undefined ? {} : { wallMs }) },
       isRecorded: isRecorded === true,
       journal,
-      isKept: keep !== undefined,
+      ...(keep === undefined ? {} : { keeps: keep.append === undefined ? "nothing" : "journal" }),
       effectsId,
       isHeard: isHeard === true,
       logging,
@@ -300,7 +300,7 @@ export class BrokerClient implements SessionHost, AskPipes {
       case "outcome":
         return this.#record(run, message);
       case "append":
-        return run.sessions.get(message.call)?.caller.keep?.append(message.part);
+        return run.sessions.get(message.call)?.caller.keep?.append?.(message.part);
       case "announce":
         return void run.sessions.get(message.call)?.announce(message);
       case "handle": {

@@ -324,7 +324,7 @@ export class HostSession implements EngineSession {
     this.#kept?.resolve(null);
     this.#end?.resolve(this.#lostEnd());
     // Nobody here knows how far it has come: what it has not repeated yet would be carried out once more.
-    const isKept = this.caller.keep !== undefined && this.#isBroken;
+    const isKept = this.caller.keep?.append !== undefined && this.#isBroken;
     if ((this.#isRepeating || isKept) && this.#end === null) this.caller.onLost?.();
   }
 

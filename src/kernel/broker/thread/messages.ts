@@ -68,8 +68,8 @@ export interface SessionStart {
   readonly isRecorded: boolean;
   /** See `BrokeredCall`. */
   readonly journal?: string | undefined;
-  /** Whether what it asks and hears is stored while it runs. */
-  readonly isKept?: boolean;
+  /** What is stored of it while it runs. Default: its effects are not announced either. */
+  readonly keeps?: Keeps;
   /** See `BrokeredCall`. */
   readonly effectsId?: string | undefined;
   /** Whether arguments are hashed for a listener. */
@@ -80,6 +80,9 @@ export interface SessionStart {
   readonly binary: CallBinary | undefined;
   readonly remote: CallOperation | undefined;
 }
+
+/** All that a call asks and hears; or nothing, as a call that has made it is stored, and is asked before its effects. */
+export type Keeps = "journal" | "nothing";
 
 /** What the worker of a call tells of it, beside its capability calls, so that a further attempt can repeat it. */
 export type ReplayNote = TimedMessage | LateMessage | TogetherMessage;

@@ -5,7 +5,7 @@ import { AskLog } from "../ask-log.ts";
 import type { BrokeredCall, CallKeep } from "../brokered-call.ts";
 import type { AttemptEnd, BrokerSession, RunProgress, SessionEnd, SessionSnapshot } from "../call-session.ts";
 import type { Grants } from "../grants.ts";
-import type { ReplayNote, SessionStart, ToldTool } from "./messages.ts";
+import type { Keeps, ReplayNote, SessionStart, ToldTool } from "./messages.ts";
 import { type CarryOut, hostCapability } from "./host-capability.ts";
 import type { ThreadTime, TimedCall } from "./thread-time.ts";
 
@@ -28,7 +28,7 @@ export interface ServingThread {
   readonly time: ThreadTime;
   readonly carryOut: CarryOut;
   /** Where a call is stored. */
-  readonly keepOf: (call: number) => CallKeep;
+  readonly keepOf: (call: number, keeps: Keeps) => CallKeep;
 }
 
 /** A call on the broker thread: its session, and what the embedder's thread has been told of it. */
@@ -62,7 +62,7 @@ export class ServedCall implements TimedCall {
       callNumber: call,
       own: tool.own === null ? undefined : hostCapability(tool.own, carryOut),
       account: this.#account,
-      keep: start.isKept === true ? keepOf(call) : undefined,
+      keep: start.keeps === undefined ? undefined : keepOf(call, start.keeps),
       log: start.logging === undefined ? undefined : new AskLog(start.logging),
       callTool: () => Promise.reject(new Error("only the embedder's thread calls tools")),
     };

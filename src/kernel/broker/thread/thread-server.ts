@@ -12,7 +12,7 @@ import type { Grants } from "../grants.ts";
 import type { EndedMethod } from "../method-call.ts";
 import type { EnginePort } from "./engine-port.ts";
 import { hostCapability, type HostCapabilityShape, type HostMethod } from "./host-capability.ts";
-import type { AnswerEnd, FromThread, SessionStart, ToldTool, ToThread } from "./messages.ts";
+import type { AnswerEnd, FromThread, Keeps, SessionStart, ToldTool, ToThread } from "./messages.ts";
 import { Outbox } from "./outbox.ts";
 import { PipeServer } from "./pipe-server.ts";
 import { ServedCall } from "./served-call.ts";
@@ -242,15 +242,15 @@ export class ThreadServer implements PipeListener {
   #start(start: SessionStart): void {
     const [tool, grants] = [this.#tools.get(start.tool), this.#policies.get(start.policy)];
     if (tool === undefined || grants === undefined) throw new TypeError("a call of an unknown tool or policy");
-    const keepOf = (call: number): CallKeep => this.#keepOf(call);
+    const keepOf = (call: number, keeps: Keeps): CallKeep => this.#keepOf(call, keeps);
     const thread = { broker: this.#broker, time: this.#time, carryOut: this.#carryOut, keepOf };
     this.#calls.set(start.call, new ServedCall(start, tool, grants, thread));
   }
 
   /** The store is behind the engine's thread. */
-  #keepOf(call: number): CallKeep {
+  #keepOf(call: number, keeps: Keeps): CallKeep {
     return {
-      append: (part) => this.#outbox.push({ kind: "append", call, part }),
+      ...(keeps === "journal" && { append: (part) => this.#outbox.push({ kind: "append", call, part }) }),
       begin: (step, isRepeatable) => {
         const request = ++this.#lastRequest;
         this.#outbox.push({ kind: "announce", request, call, step, isRepeatable });

@@ -11,6 +11,11 @@ export interface CallWaiting extends CallKeep {
   readonly isStored: boolean;
   readonly isStoring: boolean;
   readonly isPaused: boolean;
+  /**
+   * Before an effect of a call that it has made and that is not stored: rejects with a `CallFailure` where another process
+   * goes on with it, as this one has stopped for a while.
+   */
+  confirm(): Promise<void>;
   /** Its run has nothing left to do for now. */
   onIdle(idle: CallIdle): void;
   /** The result of the run, with the details of what it has ended with, and with what a person has edited. */
@@ -26,4 +31,19 @@ export interface EarlierRun {
   /** JSON of its journal and of its `ReplayPlan`. */
   readonly journal: string;
   readonly plan: string;
+}
+
+interface WaitingCall {
+  readonly waits: CallWaiting | null;
+  readonly parent: WaitingCall | null;
+}
+
+/** Where effects of a call are announced: in its own record, or else at the nearest call above it that has one. */
+export function keepOf({ waits, parent }: WaitingCall): CallKeep | undefined {
+  if (waits?.isStored === true) return waits;
+  for (let above = parent; above !== null; above = above.parent) {
+    const { waits: kept } = above;
+    if (kept?.isStored === true) return { begin: () => kept.confirm() };
+  }
+  return undefined;
 }

@@ -28,7 +28,7 @@ import type { QueueEntry, Refusal, Slot } from "../schedule/queue-entry.ts";
 import type { Events } from "../telemetry/events.ts";
 import type { CallTrace } from "../telemetry/tracing.ts";
 import type { AbortGroup } from "./abort-group.ts";
-import type { CallWaiting, EarlierRun } from "./call-waiting.ts";
+import { type CallWaiting, type EarlierRun, keepOf } from "./call-waiting.ts";
 import { ChildBudget } from "./child-budget.ts";
 
 /** Pipeline stages to which a queue entry and a job pass their call. */
@@ -267,7 +267,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
       remote: script.runtime === "remote" ? { operation: script.text, wallMs: limits.wallMs } : undefined,
       own: this.tool.own,
       journal: this.#earlier?.journal,
-      keep: this.waits?.isStored === true ? this.waits : undefined,
+      keep: keepOf(this),
       ...tools,
       onLost: () => this.#stages.stop(this.callNumber, JOURNAL_LOST),
       onOutcome:

@@ -16,6 +16,7 @@ import {
   WAITS_MAX,
 } from "../../store/calls/durable/durable-call.ts";
 import type { DurableAnswer, JournalLine, TakeDurable } from "../../store/calls/durable/durable-step.ts";
+import { HOLDER_LOST_MS } from "../../store/calls/ledger.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { CallWaiting } from "../call/call-waiting.ts";
 import type { EngineCall } from "../call/engine-call.ts";
@@ -92,6 +93,8 @@ export class CallWaits implements CallWaiting {
   readonly #lines: JournalLine[] = [];
   #lastLine = 0;
   #sending: Promise<void> = Promise.resolve();
+  /** When the store was last asked whether the run is still the call's, by `performance.now()`. */
+  #confirmedMs = performance.now();
   #idle: CallIdle | null = null;
   /** When that was heard, by `performance.now()`. */
   #idleMs = 0;
@@ -166,7 +169,7 @@ export class CallWaits implements CallWaiting {
       return Promise.reject(this.#failure("cannot_pause", message, { bound }));
     }
     const openedMs = isSame ? Date.parse(known.openedAt) : Date.now();
-    const ends = isSame ? timeOf(known.expiresAt) : expiresMs;
+    const ends = !isSame ? expiresMs : known.expiresAt === null ? null : Date.parse(known.expiresAt);
     const settle = Promise.withResolvers<RunWait>();
     this.#open.set(step, { wait: { step, wait, openedMs, expiresMs: ends }, settle });
     this.#parts.executor.watch?.(this.call.callNumber);
@@ -183,9 +186,14 @@ export class CallWaits implements CallWaiting {
     return this.#sendLines();
   }
 
+  confirm(): Promise<void> {
+    const isLate = performance.now() - this.#confirmedMs > HOLDER_LOST_MS / 2;
+    return isLate ? this.#sendLines(true) : Promise.resolve();
+  }
+
   /** Stores lines in their order: those before are stored once these are. */
-  #sendLines(): Promise<void> {
-    return this.#inTurn(() => this.#storeLines());
+  #sendLines(isAsked = false): Promise<void> {
+    return this.#inTurn(() => this.#storeLines(isAsked));
   }
 
   /** Does one thing with the store after the other. */
@@ -196,12 +204,13 @@ export class CallWaits implements CallWaiting {
     return done;
   }
 
-  async #storeLines(): Promise<void> {
+  async #storeLines(isAsked: boolean): Promise<void> {
     const { id, leg } = this;
     const { take, executor } = this.#parts;
     if (this.#isOver) throw new CallFailure("cancelled", "the run of the call is over, as it waits");
     const lines = this.#lines.slice();
-    if (lines.length === 0) return;
+    if (lines.length === 0 && !isAsked) return;
+    const askedMs = performance.now();
     let answer: DurableAnswer;
     try {
       answer = await take({ kind: "append", id, leg, lines, runs: this.#runs(), nowMs: Date.now() });
@@ -211,7 +220,7 @@ export class CallWaits implements CallWaiting {
     }
     if (answer.kind === "full") throw new CallFailure("store_failed", answer.bound);
     this.#lines.splice(0, lines.length);
-    if (answer.kind === "done") return;
+    if (answer.kind === "done") return void (this.#confirmedMs = askedMs);
     executor.cancel(this.call.callNumber, "outcome_unknown", TAKEN_OVER);
     throw new CallFailure("outcome_unknown", TAKEN_OVER);
   }
@@ -387,7 +396,3 @@ export class CallWaits implements CallWaiting {
 }
 
 const LEFT = "the call that asked for it has ended";
-
-function timeOf(text: string | null): number | null {
-  return text === null ? null : Date.parse(text);
-}

@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 import type { EngineCall } from "../../../../src/kernel/engine/call/engine-call.ts";
 import { CallWaits } from "../../../../src/kernel/engine/durable/call-waits.ts";
-import type { DurableStep } from "../../../../src/kernel/store/calls/durable/durable-step.ts";
+import type { DurableAnswer, DurableStep } from "../../../../src/kernel/store/calls/durable/durable-step.ts";
 
 const SNAPSHOT = { kind: "journal", journal: "{}", plan: "" } as const;
 
@@ -53,4 +53,37 @@ test("a run whose timer has come near while it was looked at does not pause befo
   // Processor time of this run, and of those before.
   const runs = expect.stringContaining('"cpuMs":12}') as string;
   expect(steps).toMatchObject([{ kind: "pause", call: { id: "c_1", leg: 2, waits: [{ step: 3 }], runs } }]);
+});
+
+test("before an effect of a call that it has made, a run asks the store whether it is still the call's, unless it did lately", async () => {
+  const clock = vi.spyOn(performance, "now").mockReturnValue(0);
+  const steps: DurableStep[] = [];
+  const cancelled: unknown[] = [];
+  let answer: DurableAnswer = { kind: "done", call: null };
+  const waits = new CallWaits(
+    { callNumber: 1, clockMs: 0, options: {}, parent: null, tool: {} } as unknown as EngineCall,
+    { id: "c_1", leg: 2, isStored: true, waits: [], endsMs: null, cpuMs: 0 },
+    {
+      take: async (step) => {
+        steps.push(step);
+        return answer;
+      },
+      executor: { watch: () => undefined, cancel: (...given) => void cancelled.push(given) },
+      entropyKey: "",
+      holder: "a",
+      waiting: { expiresMs: 1_000, lingerMs: 20 },
+      onPause: () => undefined,
+      onSettle: () => undefined,
+    },
+  );
+  await waits.confirm();
+  clock.mockReturnValue(9_000);
+  await waits.confirm();
+  await waits.confirm();
+  expect(steps).toMatchObject([{ kind: "append", id: "c_1", leg: 2, lines: [] }]);
+  // It was stopped for a while.
+  clock.mockReturnValue(60_000);
+  answer = { kind: "lost" };
+  await expect(waits.confirm()).rejects.toMatchObject({ code: "outcome_unknown" });
+  expect(cancelled).toEqual([[1, "outcome_unknown", expect.any(String)]]);
 });

@@ -335,12 +335,23 @@ export const LOST_ROWS: readonly LostRow[] = [
   },
 ];
 
-/** A process that only stops: another one has taken its call over by the time it goes on. */
-export const STOPPED_ROW: LostRow = {
-  name: "stopped",
-  title: "",
-  asks: "get",
-  point: "reading",
-  seen: READ_AGAIN,
-  output: "GET stopped",
-};
+/** A process that only stops: another one has taken its calls over by the time it goes on. */
+export const STOPPED_ROWS: readonly LostRow[] = [
+  {
+    name: "stopped",
+    title: "does nothing more where it was only stopped as it read",
+    asks: "get",
+    point: "reading",
+    seen: READ_AGAIN,
+    output: "GET stopped",
+  },
+  {
+    name: "stopped-below",
+    title: "does nothing more where it was only stopped as a call that it has made, and that is not kept, read",
+    asks: "careful",
+    point: "reading",
+    seen: ["POST first", "GET asked", "GET asked", "POST asked", "POST last"],
+    doubt: didNot("tools.call"),
+    output: "POST stopped-below",
+  },
+];

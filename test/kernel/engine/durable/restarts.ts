@@ -9,7 +9,7 @@ import { describe, expect, test } from "vitest";
 import { noJail } from "../../broker/capabilities/exec/opened.ts";
 import { runProgram } from "../program.ts";
 import { Desk } from "./desk.ts";
-import { LOST_ROWS, type LostRow, STOPPED_ROW } from "./lost-rows.ts";
+import { LOST_ROWS, type LostRow, STOPPED_ROWS } from "./lost-rows.ts";
 
 /* A call that waits needs no process: it goes on in another one, with the code with which it began. */
 
@@ -90,11 +90,11 @@ export function describeRestarts(folder: () => string, placeOf: (name: string) =
       expect(outside(name)).toEqual(seen);
     });
 
-    test("hears of its end and does nothing more where it was only stopped, and another process has taken it over", async () => {
+    test.for(STOPPED_ROWS)("hears of its end and $title", async ({ name, output, seen, doubt }) => {
       const { ends, outside, heard } = await lost();
-      const { name, output, seen } = STOPPED_ROW;
-      expect(heard).toEqual({ ended: name, output, error: null });
-      expect(ends.find((one) => one.name === name)).toEqual({ name, output, error: null });
+      expect(heard.get(name)).toEqual({ ended: name, output, error: null });
+      const end = { name, output, error: null, ...(doubt && { doubt: doubt.asked }) };
+      expect(ends.find((one) => one.name === name)).toEqual(end);
       expect(outside(name)).toEqual(seen);
     });
   });
@@ -105,8 +105,8 @@ interface Lost {
   readonly ends: readonly { readonly name: string; readonly output: unknown }[];
   /** All that a call has done outside. */
   readonly outside: (name: string) => readonly string[];
-  /** What the process that was only stopped has heard of its call. */
-  readonly heard: unknown;
+  /** What the process that was only stopped has heard of its calls. */
+  readonly heard: ReadonlyMap<string, unknown>;
 }
 
 /** A process with calls of some rows, which are all where it is to be killed. */
@@ -115,10 +115,13 @@ class Losing implements AsyncDisposable {
   readonly there: Promise<void>;
   readonly #left: Set<string>;
   readonly #there = Promise.withResolvers<void>();
-  readonly #ended = Promise.withResolvers<unknown>();
+  readonly #count: number;
+  readonly #heard = new Map<string, unknown>();
+  readonly #ended = Promise.withResolvers<ReadonlyMap<string, unknown>>();
 
   constructor(rows: readonly LostRow[], args: readonly string[]) {
     this.#left = new Set(rows.map(({ name }) => name));
+    this.#count = rows.length;
     this.there = this.#there.promise;
     const names = [...this.#left];
     this.child = spawn(process.execPath, [...FLAGS, fileOf("lost"), "begin", ...args, ...names], {
@@ -130,7 +133,7 @@ class Losing implements AsyncDisposable {
       const said = JSON.parse(line) as { readonly at: string } | { readonly ended: string };
       if ("at" in said) this.isAt(said.at);
       else if (this.#left.has(said.ended)) this.#there.reject(new Error(`a call has not stayed: ${line}`));
-      else this.#ended.resolve(said);
+      else if (this.#heard.set(said.ended, said).size === this.#count) this.#ended.resolve(this.#heard);
     });
   }
 
@@ -139,8 +142,8 @@ class Losing implements AsyncDisposable {
     if (this.#left.size === 0) this.#there.resolve();
   }
 
-  /** What became of its last call. */
-  get ended(): Promise<unknown> {
+  /** What became of all of its calls. */
+  get ended(): Promise<ReadonlyMap<string, unknown>> {
     return this.#ended.promise;
   }
 
@@ -158,9 +161,9 @@ async function lose(folder: string, place: string): Promise<Lost> {
   await using desk = await Desk.open();
   const args = [place, files, desk.url];
   const rows = LOST_ROWS.filter(({ inJail }) => inJail !== true || noJail === undefined);
-  for (const { name, point } of [...rows, STOPPED_ROW]) if (point === "reading") desk.holds.add(name);
+  for (const { name, point } of [...rows, ...STOPPED_ROWS]) if (point === "reading") desk.holds.add(name);
   await using dying = new Losing(rows, args);
-  await using stopping = new Losing([STOPPED_ROW], args);
+  await using stopping = new Losing(STOPPED_ROWS, args);
   desk.onHeld = (name) => {
     for (const one of [dying, stopping]) one.isAt(name);
   };

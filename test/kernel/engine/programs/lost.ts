@@ -5,7 +5,7 @@ import { defineCapability, type ToolDefinition } from "../../../../src/glovebox/
 import { startEngine } from "../../../../src/kernel/engine/engine.ts";
 import { PLUGINS } from "../../../../src/standard/plugins.ts";
 import { bodyWith, documentOf } from "../../../connectors/engine/api.ts";
-import { LOST_ROWS, STOPPED_ROW } from "../durable/lost-rows.ts";
+import { LOST_ROWS, STOPPED_ROWS } from "../durable/lost-rows.ts";
 import { placeOf } from "./calls-place.ts";
 
 /*
@@ -16,7 +16,7 @@ import { placeOf } from "./calls-place.ts";
  */
 
 const [, , role = "", path = "", folder = "", url = "", ...names] = process.argv;
-const rows = [...LOST_ROWS, STOPPED_ROW];
+const rows = [...LOST_ROWS, ...STOPPED_ROWS];
 
 interface Named {
   readonly row: string;
@@ -95,6 +95,16 @@ const tools: readonly ToolDefinition[] = [
     source: ORDER,
   },
   { name: "second", description: "Has an effect.", limits, capabilities: { ledger: true }, source: ADD },
+  {
+    name: "careful",
+    description: "Looks before it has an effect.",
+    limits,
+    capabilities: { ledger: true },
+    source: `export default async ({ row }, { host }) => {
+      await host.ledger.read({ row });
+      return host.ledger.add({ row, what: "asked" });
+    };`,
+  },
   {
     name: "again",
     description: "Does no harm twice.",
