@@ -15,6 +15,7 @@ const KEYS = { boss: createKey(), caller: createKey() };
 const REFUND = `export const spec = { name: "refund", description: "Refunds.", approval: "always" };
 export default ({ order }) => ({ refunded: order });
 `;
+const PLAIN = `export const spec = { name: "plain", description: "Plain." };\nexport default () => 1;\n`;
 
 let folder: string;
 let engine: Engine;
@@ -23,8 +24,7 @@ beforeAll(async () => {
   folder = await mkdtemp(path.join(tmpdir(), "glovebox-waits-"));
   await mkdir(path.join(folder, "tools"));
   await writeFile(path.join(folder, "tools", "refund.js"), REFUND);
-  const plain = `export const spec = { name: "plain", description: "Plain." };\nexport default () => 1;\n`;
-  await writeFile(path.join(folder, "tools", "plain.js"), plain);
+  await writeFile(path.join(folder, "tools", "plain.js"), PLAIN);
   engine = await createEngine({
     workers: 1,
     executor: "threads",
@@ -232,10 +232,12 @@ test("calls undo --again tries what could not be undone", async () => {
 });
 
 test("run keeps a call that pauses in a file, where it is decided and goes on without a server", async () => {
-  expect(await glovebox(["run", "plain", "--tools", "tools"])).toMatchObject({ code: 0, stdout: "1\n" });
-  expect(await readdir(folder)).not.toContain(".glovebox");
+  const cwd = await written("kept", { "refund.js": REFUND, "plain.js": PLAIN });
+  const glovebox = (args: readonly string[]): Promise<Ended> => run(cwd, args);
+  expect(await glovebox(["run", "plain", "--tools", "."])).toMatchObject({ code: 0, stdout: "1\n" });
+  expect(await readdir(cwd)).not.toContain(".glovebox");
   const input = '{"order":7}';
-  const ran = await glovebox(["run", "refund", "--tools", "tools", "--input", input]);
+  const ran = await glovebox(["run", "refund", "--tools", ".", "--input", input]);
   expect([ran.code, ran.stderr]).toEqual([4, expect.stringContaining("glovebox: paused: PausedError: ")]);
   const [, id = "", rest = ""] = /glovebox calls approve (c_[\w-]+) (.+)$/m.exec(ran.stderr) ?? [];
   const place = rest.trim().split(" ");

@@ -90,7 +90,7 @@ describe("a refused program", () => {
   test("is a span with its code, above one of its reading", async () => {
     await run(WRONG);
     const [read, call] = exporter.getFinishedSpans();
-    expect(call).toMatchObject({ name: "glovebox.call run_code", attributes: { "error.type": "invalid_arguments" } });
+    expect(call).toMatchObject({ name: "execute_tool run_code", attributes: { "error.type": "invalid_arguments" } });
     expect(read).toMatchObject({ name: "glovebox.program.read", attributes: { "error.type": "invalid_arguments" } });
     expect(read?.parentSpanContext?.spanId).toBe(call?.spanContext().spanId);
   });
@@ -109,13 +109,13 @@ test("a program that runs has one span, above those of its check, its run and it
   const nameOf = (id: string | undefined) => spans.find((span) => span.spanContext().spanId === id)?.name;
   expect(new Map(spans.map((span) => [span.name, nameOf(span.parentSpanContext?.spanId)]))).toEqual(
     new Map([
-      ["glovebox.program.read", "glovebox.call run_code"],
-      ["glovebox.program.check", "glovebox.call run_code"],
-      ["glovebox.queue", "glovebox.call echo"],
-      ["glovebox.run", "glovebox.call run_code"],
-      ["glovebox.call echo", "glovebox.capability program.call"],
+      ["glovebox.program.read", "execute_tool run_code"],
+      ["glovebox.program.check", "execute_tool run_code"],
+      ["glovebox.queue", "execute_tool echo"],
+      ["glovebox.run", "execute_tool run_code"],
+      ["execute_tool echo", "glovebox.capability program.call"],
       ["glovebox.capability program.call", "glovebox.run"],
-      ["glovebox.call run_code", undefined],
+      ["execute_tool run_code", undefined],
     ]),
   );
   expect(checks).toMatchObject([{ outcome: "unchecked", reason: "typeCheck is off", problems: [] }]);
@@ -132,9 +132,9 @@ test("a search, and a direct call of a hidden tool, are calls that end", async (
     ["<b>nobody", "tool_not_found"],
   ]);
   expect(exporter.getFinishedSpans().map(({ name }) => name)).toEqual([
-    "glovebox.call search_tools",
-    "glovebox.call echo",
-    "glovebox.call",
+    "execute_tool search_tools",
+    "execute_tool echo",
+    "execute_tool",
   ]);
 });
 

@@ -152,7 +152,7 @@ describe("a call from the page", () => {
     const result = part(page, "Result");
     await result.getByText("tool_error").waitFor();
     expect(await result.getByText("RangeError: out of it").first().isVisible()).toBe(true);
-    expect(await result.getByText("Fix the tool or its input:").isVisible()).toBe(true);
+    await result.getByText("Fix the tool or its input, and try it with glovebox run").waitFor();
     await result.getByText("Stack", { exact: true }).click();
     expect(await result.getByRole("group", { name: "Stack" }).textContent()).toContain("throw");
   });
