@@ -162,6 +162,11 @@ test("archives and wheels that take long to read, beside another's registrations
 
 test("many registrations of one registrant, beside another's", async () => {
   const properties = Object.fromEntries(Array.from({ length: 800 }, (_, at) => [`p${at}`, { type: "string" }]));
+  // Two build processes stand by: while one starts on a busy machine, another does many jobs.
+  const stands = [STRANGER, { registrant: "key:other" }].map((registrant, at) =>
+    engine.register({ name: `stands${at}`, description: "d", source: SOURCE }, registrant),
+  );
+  await Promise.all(stands);
   let ended = 0;
   const registering = Array.from({ length: 20 }, async (_, at) => {
     const tool = { name: `queued${at}`, description: "d", source: SOURCE, inputSchema: { type: "object", properties } };
