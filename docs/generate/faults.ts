@@ -1,6 +1,6 @@
 import type { Place } from "../../test/faults/fault.ts";
-import { type KeptOutcome, readOutcomes } from "../../test/faults/outcomes.ts";
-import { readAlertOutcomes } from "../../test/faults/alerts/outcomes.ts";
+import { faultOutcomes, type KeptOutcome } from "../../test/faults/outcomes.ts";
+import { alertOutcomes } from "../../test/faults/alerts/alert.ts";
 import { THRESHOLDS } from "../../test/faults/alerts/scaling.ts";
 import { code, page, sentence, table } from "./markdown.ts";
 
@@ -14,7 +14,7 @@ const TITLES: Readonly<Record<Place, string>> = {
 
 /** The page of faults, from the outcomes of the last run. */
 export function faultsPage(): string {
-  const outcomes = readOutcomes();
+  const outcomes = faultOutcomes.read();
   const days = outcomes.map(({ on }) => on).toSorted();
   const [first = "", last = ""] = [days[0], days.at(-1)];
   const when = first === last ? `on ${first}` : `between ${first} and ${last}`;
@@ -30,7 +30,7 @@ export function faultsPage(): string {
 
 /** Alerts, with the faults that brought them about. */
 function alertSection(): readonly string[] {
-  const outcomes = readAlertOutcomes();
+  const outcomes = alertOutcomes.read();
   const rows = outcomes.map(({ alert, fault, what, heals, firedMs, clearedMs, besides }) => [
     `[${code(alert)}](../how-to/runbooks/${alert}.md)`,
     `${code(fault)}: ${sentence(what)}`,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readOutcomes } from "./outcomes.ts";
+import { faultOutcomes } from "./outcomes.ts";
 import { FAULTS } from "./table.ts";
 
 /** As many as the table is to have at the least. */
@@ -9,10 +9,10 @@ test("each fault has a name of its own, and was measured: its row is in the page
   const names = FAULTS.map(({ name }) => name);
   expect(names.length).toBeGreaterThanOrEqual(LEAST);
   expect(names).toEqual([...new Set(names)]);
-  const measured = readOutcomes().map(({ name, place }) => `${place} ${name}`);
+  const measured = faultOutcomes.read().map(({ name, place }) => `${place} ${name}`);
   expect(measured.toSorted()).toEqual(FAULTS.map(({ name, place }) => `${place} ${name}`).toSorted());
 });
 
 test("no call was lost, and no effect happened twice", () => {
-  expect(readOutcomes().filter(({ lost, twice }) => lost + twice > 0)).toEqual([]);
+  expect(faultOutcomes.read().filter(({ lost, twice }) => lost + twice > 0)).toEqual([]);
 });

@@ -1,5 +1,6 @@
 import type { Callers } from "../callers.ts";
 import type { Heal, Need } from "../fault.ts";
+import { OutcomeFile } from "../outcome-file.ts";
 import type { Scene, SceneSettings } from "../scene.ts";
 import type { Watch } from "./watch.ts";
 
@@ -41,3 +42,8 @@ export interface AlertOutcome extends Pick<Trial, "fault" | "what" | "heals"> {
   /** Other alerts that fired with the fault, with commas between them. */
   readonly besides: string;
 }
+
+export const alertOutcomes = new OutcomeFile<AlertOutcome>(
+  new URL("outcomes.json", import.meta.url),
+  ({ alert }) => alert,
+);

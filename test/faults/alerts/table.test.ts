@@ -1,6 +1,6 @@
 import { parse } from "yaml";
 import { describe, expect, test } from "vitest";
-import { readAlertOutcomes } from "./outcomes.ts";
+import { alertOutcomes } from "./alert.ts";
 import { alertNames, readRules, scaleRules, THRESHOLDS } from "./scaling.ts";
 import { ALERT_SCENES, TRIED } from "./table.ts";
 
@@ -21,7 +21,7 @@ test("each alert has fired in a real Prometheus and has cleared, under the fault
   const faults = ALERT_SCENES.flatMap(({ trials }) =>
     trials.flatMap(({ alerts, fault, what, heals }) => alerts.map((alert) => ({ alert, fault, what, heals }))),
   );
-  const outcomes = readAlertOutcomes();
+  const outcomes = alertOutcomes.read();
   expect(outcomes.map(({ alert, fault, what, heals }) => ({ alert, fault, what, heals }))).toEqual(
     alertNames().map((name) => faults.find(({ alert }) => alert === name)),
   );

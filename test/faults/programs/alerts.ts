@@ -4,9 +4,9 @@
  * `docs/reference/faults.md`. Ends with 1 where one did not fire, or stayed.
  */
 import { parseArgs } from "node:util";
-import type { AlertOutcome } from "../alerts/alert.ts";
+import { type AlertOutcome, alertOutcomes } from "../alerts/alert.ts";
 import { measureAlerts } from "../alerts/measure.ts";
-import { keepAlertOutcome } from "../alerts/outcomes.ts";
+import { alertNames } from "../alerts/scaling.ts";
 import { ALERT_SCENES, TRIED } from "../alerts/table.ts";
 import { isPossible } from "../outcomes.ts";
 
@@ -47,5 +47,5 @@ function tell(outcome: AlertOutcome): void {
   console.log(
     `${isGood ? "+" : "!"} ${alert}: fired ${seconds(firedMs)} after ${fault}, gone ${seconds(clearedMs)} after it${others}`,
   );
-  if (values.write && isGood) keepAlertOutcome(outcome);
+  if (values.write && isGood) alertOutcomes.keep(outcome, alertNames());
 }

@@ -6,7 +6,7 @@
 import { parseArgs } from "node:util";
 import type { Fault, Outcome } from "../fault.ts";
 import { measure } from "../measure.ts";
-import { isPossible, keepOutcome } from "../outcomes.ts";
+import { faultOutcomes, isPossible } from "../outcomes.ts";
 import { FAULTS } from "../table.ts";
 
 const { values, positionals } = parseArgs({
@@ -33,7 +33,9 @@ for (const fault of named) {
   const isGood = outcome.missing.length === 0 && outcome.lost === 0 && outcome.twice === 0;
   if (!isGood) failed++;
   print(outcome, isGood, performance.now() - fromMs);
-  if (values.write && isGood) keepOutcome(outcome, NAMES);
+  if (!values.write || !isGood) continue;
+  const { missing: _missing, ...kept } = outcome;
+  faultOutcomes.keep(kept, NAMES);
 }
 console.log(`${named.length} faults, ${failed} with something wrong, ${seconds(performance.now() - startMs)}`);
 process.exitCode = failed === 0 ? 0 : 1;
