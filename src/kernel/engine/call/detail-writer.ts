@@ -4,11 +4,11 @@ import type { ToolResult } from "../../base/result.ts";
 import type { Grants } from "../../broker/grants.ts";
 import type { CallReply } from "../../executor/executor.ts";
 import { type DetailPart, type DetailTexts, type GivenTurns, PART_MAX } from "../../store/calls/call-record.ts";
-import { mayHidePasswords } from "../../store/calls/call-redaction.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { Explanation } from "../explanation.ts";
 import { OUTSIDE, runOf } from "../replay/recording.ts";
 import type { EngineCall } from "./engine-call.ts";
+import { passwordSchemas } from "./password-schemas.ts";
 import { type RedactValue, redactDetail } from "./redact-detail.ts";
 
 /** Length of an answer beyond which the details of the error in it are not written: they may be as long. */
@@ -46,8 +46,6 @@ interface Explained {
 /** Writes the details of ended calls for the store. What is the same for many calls of a tool is written once. */
 export class DetailWriter {
   readonly #options: DetailOptions;
-  /** Schemas of tools that may have passwords, as JSON; `null` for other tools. */
-  readonly #schemas = new WeakMap<RegisteredTool, string | null>();
   readonly #explained = new WeakMap<RegisteredTool, Map<string, Explained>>();
   #second = 0;
   #written = 0;
@@ -58,7 +56,7 @@ export class DetailWriter {
 
   /** Whether values of the tool's calls are kept as they are: none of them may be a password. */
   mayShow(tool: RegisteredTool): boolean {
-    return this.#options.redact === undefined && this.#schemasOf(tool) === null;
+    return this.#options.redact === undefined && passwordSchemas(tool) === null;
   }
 
   /** `null` where it cannot be written: the call has its result all the same. */
@@ -111,7 +109,7 @@ export class DetailWriter {
       explanation: part("explanation", explanation, EXPLANATION_MAX),
       run: isTaken ? this.#runOf(call, error, reply) : null,
       omitted,
-      schemas: this.#schemasOf(tool),
+      schemas: passwordSchemas(tool),
     };
     const { redact } = this.#options;
     return redact === undefined ? detail : redactDetail(detail, tool.info.name, redact);
@@ -136,7 +134,7 @@ export class DetailWriter {
     const { details, ...rest } = error;
     if (details === undefined) return error;
     const violations = memberOf(details, "violations");
-    if (Array.isArray(violations) && this.#schemasOf(tool) !== null) {
+    if (Array.isArray(violations) && passwordSchemas(tool) !== null) {
       const unquoted = violations.filter(isObject).map(({ pointer, keyword }) => ({ pointer, keyword }));
       const places = unquoted.map(({ pointer }) => (typeof pointer === "string" && pointer) || "the value").join(", ");
       return {
@@ -146,17 +144,6 @@ export class DetailWriter {
       } as ToolError;
     }
     return output !== null && output.length > ANSWER_MAX ? (rest as ToolError) : error;
-  }
-
-  /** Written once for each version of a tool, as when it is registered. */
-  #schemasOf(tool: RegisteredTool): string | null {
-    const known = this.#schemas.get(tool);
-    if (known !== undefined) return known;
-    const { inputSchema, outputSchema } = tool.info;
-    const text = JSON.stringify([inputSchema, outputSchema]);
-    const schemas = mayHidePasswords(text) ? text : null;
-    this.#schemas.set(tool, schemas);
-    return schemas;
   }
 
   /** `null` where too many were written lately. */

@@ -1,13 +1,12 @@
-import { parseForWriting } from "../../base/exact-json.ts";
 import { isObject } from "../../base/json.ts";
 import { subjectOf } from "../../broker/ask-log.ts";
 import type { Capability } from "../../broker/capabilities/capability.ts";
 import { TOOL_CALLS } from "../../broker/capabilities/program-tools.ts";
-import { mayHidePasswords } from "../../store/calls/call-redaction.ts";
 import type { CallEffect, DurableCallDetail, KeptCall } from "../../store/calls/durable/durable-call.ts";
-import type { JournalAsk } from "../../store/calls/durable/journal-asks.ts";
+import { type JournalAsk, parsedArgs } from "../../store/calls/durable/journal-asks.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 import type { ToolRegistry } from "../../tool/registry.ts";
+import { passwordSchemas } from "../call/password-schemas.ts";
 import { REDACTION_STEPS, shownArguments } from "./shown-arguments.ts";
 import { isReading, mayDoNothing } from "./undo.ts";
 
@@ -25,7 +24,7 @@ export interface EffectParts {
 type Effects = Pick<DurableCallDetail, "effects" | "effectsOmitted">;
 type Shown = Pick<CallEffect, "tool" | "arguments" | "target" | "httpMethod">;
 
-/** What a call has done, or may have done, from its capability calls. `call`: with waits as readers see them. */
+/** The effects of a call, done or in doubt, by its capability calls. `call`: with waits as readers see them. */
 export function effectsOf(call: KeptCall, asks: readonly JournalAsk[], parts: EffectParts): Effects {
   const steps = { left: REDACTION_STEPS };
   const hasTargets = !parts.isRedacted && mayShow(call, parts.registry);
@@ -64,7 +63,7 @@ function ofTool(
   { registry, isRedacted }: EffectParts,
   steps: { left: number },
 ): Shown | null {
-  const asked = args === null ? null : parsedOf(args);
+  const asked = args === null ? null : parsedArgs(args);
   const name = isObject(asked) ? String(asked["name"]) : null;
   const shown = { tool: name, arguments: null, target: null, httpMethod: null };
   const tool = name === null ? undefined : registry.get(name, tenant);
@@ -83,15 +82,5 @@ function mayShow({ tool: name, tenant, script }: KeptCall, registry: EffectParts
   if (script === null) return true;
   const tool: RegisteredTool | undefined = registry.get(name, tenant);
   if (tool === undefined) return false;
-  const { inputSchema, outputSchema } = tool.info;
-  return !mayHidePasswords(JSON.stringify([inputSchema, outputSchema]));
-}
-
-/** `null` for what is no JSON, as the digest of long arguments. */
-function parsedOf(json: string): unknown {
-  try {
-    return parseForWriting(json);
-  } catch {
-    return null;
-  }
+  return passwordSchemas(tool) === null;
 }

@@ -76,14 +76,22 @@ export class CallReader {
     if (found === undefined) return undefined;
     const { call, past = NO_PAST } = found;
     const { runs, asks, record } = past;
-    const [shown = call] = withShownWaits([call], this.#parts.registry);
+    const shown = this.#shown(call);
     const effects = effectsOf(shown, asks, this.#parts);
-    return { ...this.read(call), runs, ...effects, program: undoneId(call.id) === null ? programOf(record) : null };
+    return { ...this.#whole(shown), runs, ...effects, program: undoneId(call.id) === null ? programOf(record) : null };
   }
 
   read(kept: KeptCall): DurableCall {
+    return this.#whole(this.#shown(kept));
+  }
+
+  #shown(kept: KeptCall): KeptCall {
     const [shown = kept] = withShownWaits([kept], this.#parts.registry);
-    const { result } = kept;
+    return shown;
+  }
+
+  #whole(shown: KeptCall): DurableCall {
+    const { result } = shown;
     return { ...this.#told(shown), result: result === null ? null : readResult(result) };
   }
 

@@ -1,3 +1,4 @@
+import { parseForWriting } from "../../../base/exact-json.ts";
 import type { RecordedAnswer, RecordedJournal } from "../../../base/protocol/recorded-journal.ts";
 
 /** Capability calls of a call that its reader gets, the last ones, and the length of all of their arguments. */
@@ -22,7 +23,16 @@ export interface JournalAsk {
   readonly answeredMs: number | null;
 }
 
-/** What a call has asked for, in the order of its steps. */
+/** Arguments as a journal has them; `null` where a digest is in their place, as they are long. */
+export function parsedArgs(args: string): unknown {
+  try {
+    return parseForWriting(args);
+  } catch {
+    return null;
+  }
+}
+
+/** The capability calls of a call, in the order of its steps. */
 export function journalAsks({ asks, answers }: RecordedJournal): readonly JournalAsk[] {
   const answered = new Map(answers.map((answer) => [answer.step, answer]));
   const first = Math.max(0, asks.length - ASKS_MAX);

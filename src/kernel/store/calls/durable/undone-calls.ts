@@ -3,6 +3,7 @@ import { isObject } from "../../../base/json.ts";
 import type { RecordedAnswer, RecordedAsk, RecordedJournal } from "../../../base/protocol/recorded-journal.ts";
 import type { CallPlace, DurableStep, PastAsk, PastToolCall } from "./durable-step.ts";
 import { type DurableRow, WEIGH_SQL } from "./durable-layout.ts";
+import { parsedArgs } from "./journal-asks.ts";
 import type { DurableRows } from "./durable-rows.ts";
 
 const TOOL_CALL = '"method":"call"';
@@ -142,21 +143,12 @@ function pastAsk(
 ): PastAsk | null {
   if (answer?.ok === false && !waits.kept.has(step)) return null;
   const ask = { step, capability, method, isAnswered: answer !== undefined };
-  const asked = toolCalls.includes(`${capability}.${method}`) ? parsedOf(args) : null;
+  const asked = toolCalls.includes(`${capability}.${method}`) ? parsedArgs(args) : null;
   if (asked === null) return { ...ask, args: args.slice(0, ARGS_CHARS), tool: null };
   const called = toolCall(asked, answer, waits.edited.get(step));
   const keptAs = waits.kept.get(step) ?? null;
   if (called === null || (called.hasFailed && keptAs === null)) return null;
   return { ...ask, args: "", tool: { ...called, keptAs } };
-}
-
-/** `null` where there was no room to keep the arguments, and a digest is in their place. */
-function parsedOf(args: string): unknown {
-  try {
-    return parseForWriting(args);
-  } catch {
-    return null;
-  }
 }
 
 /** Long integers keep their digits. `edited`: the arguments with which it was approved. */
