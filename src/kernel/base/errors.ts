@@ -381,7 +381,7 @@ export class StoreError extends Error {
   }
 }
 
-/** What is known of a store failure besides its message. */
+/** Properties of a store failure besides its message. */
 export type StoreFlags = Pick<StoreError, "isUnanswered" | "isDamaged">;
 
 const LINE_MAX = 300;

@@ -36,9 +36,9 @@ export interface HostUse {
   readonly bytes: number;
 }
 
-/** What a person has let run in place of what was asked for. */
+/** The edit of a person who has approved a call. */
 export interface EditedCall {
-  /** The arguments as people see them: without passwords, and of long ones the beginning of their JSON, as a text. */
+  /** The arguments with which it ran, as people see them: without passwords, and of long ones the beginning of their JSON, as a text. */
   readonly arguments: unknown;
 }
 

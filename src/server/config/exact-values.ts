@@ -7,8 +7,8 @@ const PLACES: readonly (readonly string[])[] = [
 ];
 
 /**
- * What is set at a path, with the digits of the long integers in such settings, as `exact` gives them. In all others
- * they are numbers, which their bounds refuse or cut.
+ * The value of the settings at a path, with the digits of the long integers in such settings, as `exact` gives them. In all
+ * others they are numbers, which their bounds refuse or cut.
  */
 export function withExactValues(value: unknown, exact: () => unknown, path: readonly string[] = []): unknown {
   const places = PLACES.filter((place) => path.every((name, at) => name === place[at]));

@@ -55,7 +55,7 @@ function findingOf(type: MediaType | null | undefined): string | null {
   return type?.kind === "text" ? sequenceFinding(type, "its answer") : null;
 }
 
-/** What is named like no media type may be of any. */
+/** The media type of a response. A name that no media type has stands for any of them. */
 function typeOf(document: OpenApiDocument, response: unknown): MediaType | null {
   const { content } = document.follow(response);
   const names = isObject(content) ? Object.keys(content) : [];

@@ -61,7 +61,7 @@ export function mediaTypeOf(
   );
 }
 
-/** What is said of a body that the document describes item by item; `null` of another. */
+/** The finding about a body that the document describes item by item; `null` for another body. */
 export function sequenceFinding({ name, content }: MediaType, subject: string): string | null {
   if (content["itemSchema"] === undefined) return null;
   return `${subject} is a sequence of items, ${name}: it is one text, whose items are not checked`;

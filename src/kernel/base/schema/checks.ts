@@ -78,7 +78,7 @@ function requireDefaults(schema: JsonSchema): void {
   }
 }
 
-/** What a schema says of a value; nothing where it cannot be used by itself. */
+/** Violations of a schema by a value; an empty list where the schema cannot be used by itself. */
 function violationsOf(schema: JsonSchema, value: unknown): readonly Violation[] {
   try {
     return compileSchema(schema, "inputSchema").check(value);

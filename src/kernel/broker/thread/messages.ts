@@ -68,7 +68,7 @@ export interface SessionStart {
   readonly isRecorded: boolean;
   /** See `BrokeredCall`. */
   readonly journal?: string | undefined;
-  /** What is stored of it while it runs. Default: its effects are not announced either. */
+  /** The part of it that is stored while it runs. Default: nothing, and its effects are not announced. */
   readonly keeps?: Keeps;
   /** See `BrokeredCall`. */
   readonly effectsId?: string | undefined;

@@ -11,7 +11,7 @@ export interface KeptCaller {
   readonly tool: string | null;
 }
 
-/** What a key may do now; or why its call must not go on, in words. */
+/** The permissions that a key has now, or the reason why its call must not go on. */
 export type Readmitted =
   | { readonly kind: "admitted"; readonly options: Pick<ExecuteOptions, "tools" | "onCpu"> }
   | { readonly kind: "refused"; readonly code: "unauthorized" | "forbidden"; readonly message: string };

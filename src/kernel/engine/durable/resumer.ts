@@ -74,7 +74,7 @@ export interface ResumerParts {
   readonly undo: (undone: string, call: ClaimedCall, runs: DurableRuns) => Promise<Undoing>;
   /** Runs it on, and resolves with the result of this run. */
   readonly run: (resumption: Resumption) => Promise<ToolResult>;
-  /** What the caller of a call may do now. */
+  /** The permissions that the caller of a call has now. */
   readonly readmit: (call: ClaimedCall, record: DurableRecord) => Readmitted | "later";
   /** A call has ended without a run. */
   readonly onEnd: (ended: EndedCall) => void;

@@ -29,7 +29,7 @@ export function shownArguments(args: string, tool: Shown, steps: RedactionSteps 
   return hidesSome(tool) ? hidden(value, tool, steps) : value;
 }
 
-/** What a call ran with, which a person has edited, for those who have asked for something else. `args`: JSON. */
+/** The edited arguments of a call, for the caller who asked for others. `args`: JSON. */
 export function editedCall(args: string, tool: Shown): EditedCall {
   const shown = shownArguments(args, tool);
   const text = JSON.stringify(shown);

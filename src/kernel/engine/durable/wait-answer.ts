@@ -20,7 +20,7 @@ export function askedWait(id: string, step: number, asked: AskedPause): WaitKind
   }
 }
 
-/** What the call hears of a wait that it has asked for. Throws a `CallFailure`. */
+/** The answer of a wait, for the call that has asked for it. Throws a `CallFailure`. */
 export function answerOf(wait: RunWait): unknown {
   const { kind, settled } = wait;
   const refusal = refusalOf(wait);

@@ -46,7 +46,7 @@ export type Wait = WaitKind & {
   readonly settled: Settlement | null;
 };
 
-/** What a call has done, or may have done. */
+/** An effect of a call, done or in doubt. */
 export interface DoneEffect {
   readonly step: number;
   readonly asked: string;

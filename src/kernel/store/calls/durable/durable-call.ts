@@ -155,7 +155,7 @@ export interface CallRun {
   readonly outcome: "paused" | "ended" | "lost" | null;
 }
 
-/** What a durable call has done, or may have done, outside of its isolate. */
+/** An effect of a durable call outside of its isolate, done or in doubt. */
 export interface CallEffect {
   /** Number of the capability call within the call, from 1. */
   readonly step: number;
@@ -188,7 +188,7 @@ export interface KeptCall extends Omit<DurableCall, "result" | "isStale"> {
   readonly script: string | null;
 }
 
-/** What a call has done, as the store gives it. */
+/** The past of a call, as the store gives it. */
 export interface KeptPast {
   readonly runs: readonly CallRun[];
   readonly asks: readonly JournalAsk[];

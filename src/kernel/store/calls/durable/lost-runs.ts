@@ -109,7 +109,7 @@ export class LostRuns {
     return this.#rows.sql(sql).get(n) === undefined ? withoutAnswers(this.#journalOf(n)) : "";
   }
 
-  /** What a call has done so far. */
+  /** The past of a call: its runs, its asks and the record of a program. */
   past({ n, script }: DurableRow): KeptPast {
     const asks = journalAsks(this.#journalWith(n, this.#linesOf(n)));
     const sql = "SELECT record FROM durable WHERE n = ? AND octet_length(record) <= ?";

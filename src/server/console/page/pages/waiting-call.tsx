@@ -141,7 +141,7 @@ const TONES: Readonly<Record<string, "good" | "warn" | "bad">> = {
   lost: "bad",
 };
 
-/** What a call has done, in which runs. */
+/** The effects of a call, its runs, and its program. */
 function Done({ call: { effects, effectsOmitted = 0, runs, program = null } }: { call: DurableCall }) {
   // Not there after a decision, until the call is looked at again.
   if (effects === undefined || runs === undefined) return null;
