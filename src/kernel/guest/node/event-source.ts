@@ -1,7 +1,7 @@
 import { defineConstants, describeInterface } from "../web/web-interface.ts";
 import { checkGrant, shownUrl, type SocketCall } from "./inner/granted.ts";
 import type { NodeModule } from "./inner/library.ts";
-import { ErrorEvent, type Handler, Handlers, MessageEvent } from "./web-events.ts";
+import { ErrorEvent, defineHandlers, Handlers, MessageEvent } from "./web-events.ts";
 
 /** The global `EventSource`: server-sent events over `fetch` (HTML Living Standard, 9.2). */
 
@@ -46,6 +46,7 @@ class EventSource extends EventTarget {
 
   static {
     describeInterface(this, "EventSource");
+    defineHandlers(this, ["open", "message", "error"], (target) => (target as EventSource).#handlers);
     defineConstants(this, Object.entries({ CONNECTING, OPEN, CLOSED }) as [string, number][]);
   }
 
@@ -72,30 +73,6 @@ class EventSource extends EventTarget {
 
   get readyState(): number {
     return this.#readyState;
-  }
-
-  get onopen(): Handler {
-    return this.#handlers.get("open");
-  }
-
-  set onopen(handler: unknown) {
-    this.#handlers.set("open", handler);
-  }
-
-  get onmessage(): Handler {
-    return this.#handlers.get("message");
-  }
-
-  set onmessage(handler: unknown) {
-    this.#handlers.set("message", handler);
-  }
-
-  get onerror(): Handler {
-    return this.#handlers.get("error");
-  }
-
-  set onerror(handler: unknown) {
-    this.#handlers.set("error", handler);
   }
 
   close(): void {

@@ -3,7 +3,7 @@ import { bytesOf } from "../web/buffer-source.ts";
 import { defineConstants, describeInterface } from "../web/web-interface.ts";
 import { checkGrant, shownUrl, type SocketCall } from "./inner/granted.ts";
 import type { NodeModule } from "./inner/library.ts";
-import { CloseEvent, type Closing, ErrorEvent, type Handler, Handlers, MessageEvent } from "./web-events.ts";
+import { CloseEvent, type Closing, ErrorEvent, defineHandlers, Handlers, MessageEvent } from "./web-events.ts";
 
 /** The global `WebSocket` (WebSockets Standard, 3): the host connects, and decides whether the call may. */
 
@@ -29,6 +29,7 @@ class WebSocket extends EventTarget {
 
   static {
     describeInterface(this, "WebSocket");
+    defineHandlers(this, ["open", "message", "error", "close"], (target) => (target as WebSocket).#handlers);
     defineConstants(this, Object.entries({ CONNECTING, OPEN, CLOSING, CLOSED }) as [string, number][]);
   }
 
@@ -70,38 +71,6 @@ class WebSocket extends EventTarget {
 
   set binaryType(type: string) {
     if (type === "blob" || type === "arraybuffer") this.#binaryType = type;
-  }
-
-  get onopen(): Handler {
-    return this.#handlers.get("open");
-  }
-
-  set onopen(handler: unknown) {
-    this.#handlers.set("open", handler);
-  }
-
-  get onmessage(): Handler {
-    return this.#handlers.get("message");
-  }
-
-  set onmessage(handler: unknown) {
-    this.#handlers.set("message", handler);
-  }
-
-  get onerror(): Handler {
-    return this.#handlers.get("error");
-  }
-
-  set onerror(handler: unknown) {
-    this.#handlers.set("error", handler);
-  }
-
-  get onclose(): Handler {
-    return this.#handlers.get("close");
-  }
-
-  set onclose(handler: unknown) {
-    this.#handlers.set("close", handler);
   }
 
   send(data: unknown): void {

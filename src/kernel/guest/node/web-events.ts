@@ -119,3 +119,22 @@ export class Handlers {
     this.#handlers.set(type, typeof handler === "function" ? (handler as Handler) : null);
   }
 }
+
+/** Defines the properties of an interface that hold its handlers, such as `onmessage`. Call it in the class's static block. */
+export function defineHandlers(
+  { prototype }: { readonly prototype: object },
+  types: readonly string[],
+  read: (target: object) => Handlers,
+): void {
+  for (const type of types) {
+    const accessors = {
+      get [`on${type}`](): Handler {
+        return read(this).get(type);
+      },
+      set [`on${type}`](handler: unknown) {
+        read(this).set(type, handler);
+      },
+    };
+    Object.defineProperties(prototype, Object.getOwnPropertyDescriptors(accessors));
+  }
+}
