@@ -3,7 +3,7 @@ import { type Copied, NAMES, type Running, startHash, startHmac } from "./hashes
 import { callable } from "./inner/callable.ts";
 import { encode } from "./inner/encodings.ts";
 import { checkFunction, checkInteger, checkString, invalidArgType, nodeError, outOfRange } from "./inner/errors.ts";
-import { library, type NodeModule, soon } from "./inner/library.ts";
+import { library, type NodeModule, random, soon } from "./inner/library.ts";
 import type * as Tables from "./tables.ts";
 
 /** `node:crypto`: hashes and random values. Keys, signatures and ciphers are parts of their own. */
@@ -134,12 +134,6 @@ function createHmac(algorithm: unknown, key: unknown): Hmac {
 
 function hash(algorithm: unknown, data: unknown, encoding: unknown = "hex"): unknown {
   return createHash(algorithm).update(data).digest(encoding);
-}
-
-function random(size: number): Uint8Array {
-  const bytes = new Uint8Array(size);
-  library.host.fillRandom(bytes);
-  return bytes;
 }
 
 const RANDOM_MAX = 2 ** 31 - 1;

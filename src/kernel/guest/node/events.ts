@@ -1,5 +1,5 @@
 import { checkFunction, checkNumber, invalidArgType, nodeError } from "./inner/errors.ts";
-import { isEmitter, on, once } from "./inner/event-promises.ts";
+import { isEmitter, isTarget, on, once } from "./inner/event-promises.ts";
 import { emitWarning, kept, library, type NodeModule, soon } from "./inner/library.ts";
 
 /** `node:events`. The default number of listeners belongs to the instance. */
@@ -268,10 +268,6 @@ function addAbortListener(signal: AbortSignal, listener: () => void): { [Symbol.
 
 /** Numbers of listeners that an instance has set for targets of the web. */
 const targets = (): WeakMap<EventTarget, number> => kept("event targets", () => new WeakMap());
-
-function isTarget(value: unknown): value is EventTarget {
-  return typeof value === "object" && value !== null && typeof Reflect.get(value, "addEventListener") === "function";
-}
 
 const statics = {
   EventEmitter,

@@ -3,10 +3,10 @@ import { agreed, type Curve, curveNamed, CURVES, secretOf } from "./curves.ts";
 import { dataOf, deliver, shownAs } from "./crypto.ts";
 import { callable } from "./inner/callable.ts";
 import { checkInteger, checkString, invalidArgValue, nodeError } from "./inner/errors.ts";
-import type { NodeModule } from "./inner/library.ts";
+import { type NodeModule, random } from "./inner/library.ts";
 import { BITS_MAX, generateRsa } from "./inner/rsa.ts";
 import { type AsymmetricData, type KeyData, privateCurve } from "./inner/key-forms.ts";
-import { createSecretKey, dataIn, type ExportOptions, KeyObject, random } from "./keys.ts";
+import { createSecretKey, dataIn, type ExportOptions, KeyObject } from "./keys.ts";
 
 /** Generation of keys, and what two of them agree on. */
 

@@ -23,12 +23,6 @@ import { modulusBits } from "./inner/rsa.ts";
 
 /** Keys: `KeyObject`, and what is read as one. */
 
-export function random(size: number): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(size);
-  library.host.fillRandom(bytes);
-  return bytes;
-}
-
 /** Whatever Node takes as a key that is not secret. */
 export function readKey(input: unknown): KeyData {
   if (input instanceof KeyObject) return dataIn(input);

@@ -5,7 +5,7 @@ import { hashNamed } from "./hashes.ts";
 import { join } from "./inner/asn1.ts";
 import { callable } from "./inner/callable.ts";
 import { checkString, nodeError } from "./inner/errors.ts";
-import type { NodeModule } from "./inner/library.ts";
+import { type NodeModule, random } from "./inner/library.ts";
 import {
   decryptOaep,
   decryptPkcs1,
@@ -18,7 +18,7 @@ import {
   verifyPss,
 } from "./inner/rsa.ts";
 import { type AsymmetricData } from "./inner/key-forms.ts";
-import { random, readKey } from "./keys.ts";
+import { readKey } from "./keys.ts";
 import { crypto as constants } from "./tables.ts";
 
 /** Signatures of `node:crypto`, and RSA's encryption. */

@@ -27,12 +27,12 @@ import {
   type Usage,
   usagesFrom,
 } from "./inner/web-algorithms.ts";
-import { library, type NodeModule } from "./inner/library.ts";
+import { library, type NodeModule, random } from "./inner/library.ts";
 import type * as Keccak from "./keccak.ts";
 import { encode } from "./inner/encodings.ts";
 
 import { type KeyData } from "./inner/key-forms.ts";
-import { dataIn, random } from "./keys.ts";
+import { dataIn } from "./keys.ts";
 import { decapsulate, encapsulate } from "./capsules.ts";
 import { checkKey, CryptoKey, generatePair, generateSecret, keyOf, lengthOf, usable } from "./web-generation.ts";
 import { exportData, type Format, FORMATS, importData, type KeyImport } from "./web-keys.ts";

@@ -1,6 +1,6 @@
 import { type Curve, curveNamed } from "./curves.ts";
 import { bigOf } from "./inner/asn1.ts";
-import { library } from "./inner/library.ts";
+import { library, random } from "./inner/library.ts";
 import type { KeyData } from "./inner/key-forms.ts";
 import { BITS_MAX } from "./inner/rsa.ts";
 import {
@@ -15,7 +15,7 @@ import {
   type Usage,
 } from "./inner/web-algorithms.ts";
 import { generateData } from "./key-pairs.ts";
-import { dataIn, hold, random } from "./keys.ts";
+import { dataIn, hold } from "./keys.ts";
 
 /** `CryptoKey`, and how keys are generated. */
 

@@ -40,7 +40,7 @@ export function isEmitter(value: unknown): value is Listened {
   return typeof value === "object" && value !== null && typeof Reflect.get(value, "on") === "function";
 }
 
-function isTarget(value: unknown): value is EventTarget {
+export function isTarget(value: unknown): value is EventTarget {
   return typeof value === "object" && value !== null && typeof Reflect.get(value, "addEventListener") === "function";
 }
 

@@ -76,6 +76,13 @@ declare const __library: Library;
 
 export const library: Library = __library;
 
+/** Random bytes. */
+export function random(size: number): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(size);
+  library.host.fillRandom(bytes);
+  return bytes;
+}
+
 /** Gives a module classes of the web, which are made when they are read. */
 export function shareGlobals(module: NodeModule, names: readonly string[]): void {
   for (const name of names) {
