@@ -1,3 +1,4 @@
+import { isObject, requireArguments, toText } from "./arguments.ts";
 import { bytesOf } from "./buffer-source.ts";
 import { joinBytes } from "./bytes.ts";
 import { openByteStream } from "./byte-stream.ts";
@@ -94,9 +95,9 @@ export class File extends Blob {
     name: string,
     ...[options]: [options?: (BlobOptions & { readonly lastModified?: number }) | null]
   ) {
-    if (arguments.length < 2) throw new TypeError(`2 arguments required, but only ${arguments.length} given`);
+    requireArguments(arguments.length, 2);
     super(parts ?? (null as never), options ?? {});
-    this.#name = `${name}`.toWellFormed();
+    this.#name = toText(name);
     const given: unknown = options?.lastModified;
     this.#lastModified = given === undefined ? Date.now() : Math.trunc(Number(given)) || 0;
   }
@@ -150,13 +151,12 @@ function readParts(parts: unknown, options: unknown): BlobContent {
 
 /** The parts: blobs, buffers and views as they are, everything else as text. */
 function readSequence(parts: unknown): (string | object)[] {
-  const isObject = (typeof parts === "object" && parts !== null) || typeof parts === "function";
-  const method: unknown = isObject ? Reflect.get(parts, Symbol.iterator) : undefined;
+  const method: unknown = isObject(parts) ? Reflect.get(parts, Symbol.iterator) : undefined;
   if (typeof method !== "function") throw new TypeError("The parts of a blob have to be a sequence");
   const sequence = { [Symbol.iterator]: () => Reflect.apply(method, parts, []) as Iterator<unknown> };
   return Array.from(sequence, (part) => {
     const isBytes = blobBytes(part) !== undefined || bytesOf(part) !== undefined;
-    return isBytes ? (part as object) : `${part as string}`.toWellFormed();
+    return isBytes ? (part as object) : toText(part);
   });
 }
 

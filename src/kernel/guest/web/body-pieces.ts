@@ -1,3 +1,4 @@
+import { isObject } from "./arguments.ts";
 import { bytesOf } from "./buffer-source.ts";
 import type { Chunk, ChunkSource } from "./byte-stream.ts";
 import { realmParts } from "./realm-parts.ts";
@@ -27,10 +28,6 @@ function isIterable(init: unknown): init is AsyncIterable<unknown> {
 
 function isOldStream(init: unknown): init is OldStream {
   return isObject(init) && ["pipe", "on"].every((name) => typeof Reflect.get(init, name) === "function");
-}
-
-function isObject(value: unknown): value is object {
-  return (typeof value === "object" && value !== null) || typeof value === "function";
 }
 
 function chunksOf(iterable: AsyncIterable<unknown>): ChunkSource {

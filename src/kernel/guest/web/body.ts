@@ -1,3 +1,4 @@
+import { toText } from "./arguments.ts";
 import { hexOf } from "./bytes.ts";
 import type { ReadableStream } from "web-streams-polyfill";
 import { Blob, blobBytes } from "./blob.ts";
@@ -125,7 +126,7 @@ export function extractBody(init: unknown): ExtractedBody {
   if (pieces !== undefined) {
     return { body: new Body({ kind: "chunks", chunks: pieces.chunks }), type: pieces.type };
   }
-  const text = `${init as string}`.toWellFormed();
+  const text = toText(init);
   const isQuery = init instanceof parts.URLSearchParams;
   return whole(text, isQuery ? "application/x-www-form-urlencoded;charset=UTF-8" : "text/plain;charset=UTF-8");
 }

@@ -1,3 +1,4 @@
+import { isObject } from "./arguments.ts";
 import { inspect } from "./inspect.ts";
 
 /** Maximum number of rows and columns printed. */
@@ -51,10 +52,6 @@ function cellText(row: unknown, column: Column): string {
 /** Getters are not called, as in all other console output. */
 function readOwn(object: object, key: string): unknown {
   return Object.getOwnPropertyDescriptor(object, key)?.value;
-}
-
-function isObject(value: unknown): value is object {
-  return (typeof value === "object" && value !== null) || typeof value === "function";
 }
 
 /** Prints small objects with their content, and large ones by their class only. */

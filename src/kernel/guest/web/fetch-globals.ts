@@ -1,7 +1,7 @@
 import { Blob, blobBytes, blobOf, File, fileOf } from "./blob.ts";
 import { fetch } from "./fetch.ts";
-import { FormData, formDataIterator } from "./form-data.ts";
-import { Headers, headersIterator } from "./headers.ts";
+import { FormData } from "./form-data.ts";
+import { Headers } from "./headers.ts";
 import { provideParts, type RealmParts } from "./realm-parts.ts";
 import { Request } from "./request.ts";
 import { Response } from "./response.ts";
@@ -13,8 +13,6 @@ export type FetchGlobals = ReturnType<typeof createGlobals>;
 /** The part of a realm with `fetch` and its classes. */
 export interface FetchPart {
   readonly globals: FetchGlobals;
-  /** Prototypes that tools can reach, though no property of a global leads to them. */
-  readonly hidden: readonly object[];
   /** Console representation of an object of these classes; `undefined` for any other. */
   readonly show: (value: object) => object | undefined;
 }
@@ -29,7 +27,7 @@ export function createFetchPart(parts: RealmParts): FetchPart {
   }
   parts.cloneRules.refuse(Headers, Request, Response, FormData);
   parts.cloneRules.copy(copyBlob);
-  return { globals, hidden: [headersIterator, formDataIterator], show: showFetchObject };
+  return { globals, show: showFetchObject };
 }
 
 function createGlobals() {

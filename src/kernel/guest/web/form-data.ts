@@ -1,3 +1,4 @@
+import { requireArguments, toText } from "./arguments.ts";
 import { Blob, File, blobBytes, fileOf } from "./blob.ts";
 import { definePairs, type Pairs } from "./pair-iterator.ts";
 import { describeInterface } from "./web-interface.ts";
@@ -61,8 +62,7 @@ export class FormData {
   }
 }
 
-/** The prototype of the iterators of forms. */
-export const formDataIterator = definePairs(FormData, "FormData", (form) => readEntries(form));
+definePairs(FormData, "FormData", (form) => readEntries(form));
 
 /** The fields of a `FormData`; throws for any other object. */
 export function formEntries(form: object): readonly FormEntry[] {
@@ -84,13 +84,4 @@ function readEntry(given: number, name: unknown, value: unknown, fileName: unkno
   if (value instanceof File && fileName === undefined) return [key, value];
   const lastModified = value instanceof File ? value.lastModified : undefined;
   return [key, fileOf(value, fileName === undefined ? "blob" : toText(fileName), lastModified)];
-}
-
-function requireArguments(given: number, needed: number): void {
-  if (given < needed)
-    throw new TypeError(`${needed} argument${needed === 1 ? "" : "s"} required, but only ${given} given`);
-}
-
-function toText(value: unknown): string {
-  return `${value as string}`.toWellFormed();
 }

@@ -1,3 +1,4 @@
+import { isObject, pairsOf, requireArguments } from "./arguments.ts";
 import { byteString, HeaderList, headerName, headerValue } from "./header-list.ts";
 import { definePairs, type Pairs } from "./pair-iterator.ts";
 import { describeInterface } from "./web-interface.ts";
@@ -65,8 +66,7 @@ export class Headers {
   }
 }
 
-/** The prototype of the iterators of headers. */
-export const headersIterator = definePairs(Headers, "Headers", (headers) => readList(headers).sorted);
+definePairs(Headers, "Headers", (headers) => readList(headers).sorted);
 
 /** The list behind a `Headers` object; throws for any other object. */
 export function headerListOf(headers: object): HeaderList {
@@ -75,33 +75,6 @@ export function headerListOf(headers: object): HeaderList {
 
 /** Adds the headers of an initializer: pairs, or the properties of an object. */
 export function fillHeaders(list: HeaderList, init: unknown): void {
-  for (const [name, value] of readPairs(init)) list.append(headerName(name), headerValue(value));
-}
-
-function readPairs(init: unknown): (readonly [string, string])[] {
-  if (init === null || (typeof init !== "object" && typeof init !== "function")) {
-    throw new TypeError("Headers are made from pairs, or from an object with names and values");
-  }
-  const method: unknown = Reflect.get(init, Symbol.iterator);
-  if (method !== undefined && method !== null) return Array.from(init as Iterable<unknown>, readPair);
-  const record = new Map<string, string>();
-  for (const key of Reflect.ownKeys(init)) {
-    if (!Object.getOwnPropertyDescriptor(init, key)?.enumerable) continue;
-    // A symbol is not a name: converting it to text throws, as the standard requires.
-    record.set(byteString(key), byteString(Reflect.get(init, key)));
-  }
-  return [...record];
-}
-
-function readPair(pair: unknown): readonly [string, string] {
-  if (typeof pair === "object" && pair !== null && Symbol.iterator in pair) {
-    const [name, value, ...more] = Array.from(pair as Iterable<unknown>, byteString);
-    if (name !== undefined && value !== undefined && more.length === 0) return [name, value];
-  }
-  throw new TypeError("Each header pair has to be an iterable of a name and a value");
-}
-
-function requireArguments(given: number, needed: number): void {
-  if (given < needed)
-    throw new TypeError(`${needed} argument${needed === 1 ? "" : "s"} required, but only ${given} given`);
+  if (!isObject(init)) throw new TypeError("Headers are made from pairs, or from an object with names and values");
+  for (const [name, value] of pairsOf(init, "header", byteString)) list.append(headerName(name), headerValue(value));
 }

@@ -9,15 +9,12 @@ export interface Pairs<T> {
   readonly forEach: (callback: (value: T, name: string, pairs: object) => void, thisArg?: unknown) => void;
 }
 
-/**
- * Defines the members of a pair-based interface. Its iterators see entries that are added during the iteration. Returns
- * the prototype of the iterators, to which no property of a global leads.
- */
+/** Defines the members of a pair-based interface. Its iterators see entries that are added during the iteration. */
 export function definePairs<T>(
   target: { readonly prototype: object },
   name: string,
   read: (self: object) => readonly (readonly [string, T])[],
-): object {
+): void {
   class PairIterator<R> extends Iterator<R, undefined> {
     readonly #pairs: object;
     readonly #select: (name: string, value: T) => R;
@@ -27,6 +24,9 @@ export function definePairs<T>(
       describeInterface(this, `${name} Iterator`);
       // Tools must not construct an iterator.
       Reflect.deleteProperty(this.prototype, "constructor");
+      // `harden` cannot reach this prototype, as no property of a global leads to it.
+      Object.freeze(this.prototype.next);
+      Object.freeze(this.prototype);
     }
 
     constructor(pairs: object, select: (name: string, value: T) => R) {
@@ -66,5 +66,4 @@ export function definePairs<T>(
   Object.defineProperties(target.prototype, descriptors);
   // The standard defines one function under both names.
   Object.defineProperty(target.prototype, Symbol.iterator, { ...descriptors.entries, enumerable: false });
-  return PairIterator.prototype;
 }

@@ -1,3 +1,4 @@
+import { toText } from "./arguments.ts";
 import { type QueryEntry, QueryList, parseQuery, serializeQuery } from "./query-list.ts";
 import { URLSearchParams } from "./url-search-params.ts";
 import { describeInterface } from "./web-interface.ts";
@@ -192,8 +193,4 @@ function toBase(base: unknown): string {
   if (base === undefined) return NO_BASE;
   const text = toText(base);
   return text === NO_BASE ? "" : text;
-}
-
-function toText(value: unknown): string {
-  return `${value as string}`.toWellFormed();
 }
