@@ -1,5 +1,6 @@
-import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 import type { DatabaseLayout } from "../../kernel/store/sqlite/layout.ts";
+import { prepareAll, type Statements } from "../../kernel/store/sqlite/statements.ts";
 import { SqliteStore, SqliteTransaction } from "../../kernel/store/sqlite/store.ts";
 import type { LoginClaim, LoginHolder, LoginTable, StoredLogin } from "./login-table.ts";
 
@@ -70,32 +71,27 @@ export class SqliteLogins implements LoginTable {
   }
 }
 
+const STATEMENTS = {
+  find: "SELECT version, text, owner, lease_ms FROM login WHERE key = ?",
+  add: "INSERT INTO login (key) VALUES (?) ON CONFLICT DO NOTHING",
+  claim: "UPDATE login SET owner = ?, lease_ms = ? WHERE key = ?",
+  extend: "UPDATE login SET lease_ms = ? WHERE key = ? AND owner = ?",
+  write: `INSERT INTO login (key, version, text) VALUES (?, 1, ?)
+    ON CONFLICT DO UPDATE SET version = version + 1, text = excluded.text, owner = NULL, lease_ms = 0
+    RETURNING version`,
+  remove: "UPDATE login SET version = version + 1, text = NULL WHERE key = ? AND text IS NOT NULL",
+  release: "UPDATE login SET owner = NULL, lease_ms = 0 WHERE key = ? AND owner = ?",
+};
+
 class LoginRows {
   readonly #transaction: SqliteTransaction;
-  readonly #find: StatementSync;
-  readonly #add: StatementSync;
-  readonly #claim: StatementSync;
-  readonly #extend: StatementSync;
-  readonly #write: StatementSync;
-  readonly #remove: StatementSync;
-  readonly #release: StatementSync;
+  readonly #sql: Statements<keyof typeof STATEMENTS>;
 
   constructor(database: DatabaseSync) {
     // A server has let go of the old refresh token when this one is written: it has to outlive a power failure.
     database.exec("PRAGMA synchronous = FULL");
-    const prepare = (sql: string) => database.prepare(sql);
     this.#transaction = new SqliteTransaction(database);
-    this.#find = prepare("SELECT version, text, owner, lease_ms FROM login WHERE key = ?");
-    this.#add = prepare("INSERT INTO login (key) VALUES (?) ON CONFLICT DO NOTHING");
-    this.#claim = prepare("UPDATE login SET owner = ?, lease_ms = ? WHERE key = ?");
-    this.#extend = prepare("UPDATE login SET lease_ms = ? WHERE key = ? AND owner = ?");
-    this.#write = prepare(
-      `INSERT INTO login (key, version, text) VALUES (?, 1, ?)
-        ON CONFLICT DO UPDATE SET version = version + 1, text = excluded.text, owner = NULL, lease_ms = 0
-        RETURNING version`,
-    );
-    this.#remove = prepare("UPDATE login SET version = version + 1, text = NULL WHERE key = ? AND text IS NOT NULL");
-    this.#release = prepare("UPDATE login SET owner = NULL, lease_ms = 0 WHERE key = ? AND owner = ?");
+    this.#sql = prepareAll(database, STATEMENTS);
   }
 
   read(key: string): StoredLogin | null {
@@ -109,34 +105,34 @@ class LoginRows {
     { nowMs, leaseMs }: { readonly nowMs: number; readonly leaseMs: number },
   ): LoginClaim {
     return this.#transaction.run(() => {
-      this.#add.run(key);
+      this.#sql.add.run(key);
       const row = this.#row(key);
       // A lease that lasts longer than any does was made by a clock that was wrong.
       const leftMs = (row?.lease_ms ?? 0) - nowMs;
       const isHeld = row?.owner === null || row?.owner === owner || leftMs <= 0 || leftMs > 2 * leaseMs;
-      if (isHeld) this.#claim.run(owner, nowMs + leaseMs, key);
+      if (isHeld) this.#sql.claim.run(owner, nowMs + leaseMs, key);
       return { isHeld, version: row?.version ?? 0, login: this.read(key) };
     });
   }
 
   extend(key: string, owner: string, untilMs: number): boolean {
-    return this.#extend.run(untilMs, key, owner).changes === 1;
+    return this.#sql.extend.run(untilMs, key, owner).changes === 1;
   }
 
   write(key: string, holder: LoginHolder | null, text: string): number | null {
     return this.#transaction.run(() => {
       if (holder !== null && this.#row(key)?.version !== holder.version) return null;
-      const { version } = this.#write.get(key, text) as { readonly version: number };
+      const { version } = this.#sql.write.get(key, text) as { readonly version: number };
       return version;
     });
   }
 
   remove(key: string): boolean {
-    return this.#remove.run(key).changes === 1;
+    return this.#sql.remove.run(key).changes === 1;
   }
 
   release(key: string, owner: string): void {
-    this.#release.run(key, owner);
+    this.#sql.release.run(key, owner);
   }
 
   /** Logins do not expire: a refresh token may be good for a year, and only its server knows. */
@@ -145,6 +141,6 @@ class LoginRows {
   }
 
   #row(key: string): LoginRow | undefined {
-    return this.#find.get(key) as LoginRow | undefined;
+    return this.#sql.find.get(key) as LoginRow | undefined;
   }
 }

@@ -1,6 +1,7 @@
-import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 import { describeFailure } from "../../kernel/store/sqlite/failure.ts";
 import { createFile, type DatabaseLayout, layOut } from "../../kernel/store/sqlite/layout.ts";
+import { type Prepare, prepareOnce } from "../../kernel/store/sqlite/statements.ts";
 
 /** Time to wait for another process's write, in milliseconds. Writes are rare, and a few rows each. */
 const WAIT_MS = 2_000;
@@ -8,10 +9,11 @@ const WAIT_MS = 2_000;
 /** SQLite database of one part of AgentSpace's registry. */
 export class Database implements Disposable {
   readonly #database: DatabaseSync;
-  readonly #statements = new Map<string, StatementSync>();
+  readonly #prepare: Prepare;
 
   private constructor(database: DatabaseSync) {
     this.#database = database;
+    this.#prepare = prepareOnce(database);
   }
 
   /** Opens a file, and creates it if missing. Rejects with a `StoreError` that names no path. */
@@ -32,11 +34,7 @@ export class Database implements Disposable {
 
   /** Rows of a query. Each of the few statements is prepared once. Throws a `StoreError`. */
   rows(sql: string, ...values: (string | number | null)[]): readonly Record<string, unknown>[] {
-    return this.#run(() => {
-      const statement = this.#statements.get(sql) ?? this.#database.prepare(sql);
-      this.#statements.set(sql, statement);
-      return statement.all(...values);
-    });
+    return this.#run(() => this.#prepare(sql).all(...values));
   }
 
   /** Runs `work` in a transaction without concurrent writers. Rethrows what `work` throws. */

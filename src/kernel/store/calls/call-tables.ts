@@ -1,6 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { parseWithDigits } from "../../base/exact-json.ts";
 import type { DatabaseLayout } from "../sqlite/layout.ts";
+import { prepareAll, type Statements } from "../sqlite/statements.ts";
 import { SqliteTransaction } from "../sqlite/store.ts";
 import {
   CALL_FORMAT,
@@ -115,38 +116,35 @@ const COLUMNS =
 /** Place of `beginMs` in the cells of a row. */
 const BEGIN_AT = 10;
 
+const oldest = (table: string, key: string) =>
+  `SELECT ${key} FROM ${table} WHERE begin_ms < ? ORDER BY begin_ms LIMIT ${SWEPT_MAX}`;
+const WRITING = {
+  insert: `INSERT INTO call (${COLUMNS}) VALUES (${COLUMNS.replaceAll(/\w+/g, "?")})`,
+  insertDetail: "INSERT INTO detail (call, begin_ms, json, run) VALUES (?, ?, ?, ?)",
+  pages: `SELECT (page_count - freelist_count) * page_size - keyed_total.bytes - durable_total.bytes AS bytes
+    FROM keyed_total, durable_total, pragma_page_count, pragma_freelist_count, pragma_page_size`,
+  forgetOrphans: `DELETE FROM detail WHERE call IN (${oldest("call", "seq")})`,
+  forget: `DELETE FROM call WHERE seq IN (${oldest("call", "seq")})`,
+  forgetDetails: `DELETE FROM detail WHERE call IN (${oldest("detail", "call")})`,
+};
+
 /** Writes the tables of calls. */
 export class CallWriter {
   readonly #transaction: SqliteTransaction;
   readonly #room: CallRoom;
   readonly #seal: KeptSeal | null;
-  readonly #insert: StatementSync;
-  readonly #insertDetail: StatementSync;
-  readonly #pages: StatementSync;
-  readonly #forget: StatementSync;
-  readonly #forgetDetails: StatementSync;
-  readonly #forgetOrphans: StatementSync;
+  readonly #sql: Statements<keyof typeof WRITING>;
 
   constructor(database: DatabaseSync, room: CallRoom, seal: KeptSeal | null = null) {
     this.#transaction = new SqliteTransaction(database);
     this.#room = room;
     this.#seal = seal;
-    const places = COLUMNS.replaceAll(/\w+/g, "?");
-    this.#insert = database.prepare(`INSERT INTO call (${COLUMNS}) VALUES (${places})`);
-    this.#insertDetail = database.prepare("INSERT INTO detail (call, begin_ms, json, run) VALUES (?, ?, ?, ?)");
-    this.#pages =
-      database.prepare(`SELECT (page_count - freelist_count) * page_size - keyed_total.bytes - durable_total.bytes AS bytes
-      FROM keyed_total, durable_total, pragma_page_count, pragma_freelist_count, pragma_page_size`);
-    const oldest = (table: string, key: string) =>
-      `SELECT ${key} FROM ${table} WHERE begin_ms < ? ORDER BY begin_ms LIMIT ${SWEPT_MAX}`;
-    this.#forgetOrphans = database.prepare(`DELETE FROM detail WHERE call IN (${oldest("call", "seq")})`);
-    this.#forget = database.prepare(`DELETE FROM call WHERE seq IN (${oldest("call", "seq")})`);
-    this.#forgetDetails = database.prepare(`DELETE FROM detail WHERE call IN (${oldest("detail", "call")})`);
+    this.#sql = prepareAll(database, WRITING);
   }
 
   /** Bytes of the file that are in use, but for those of the ledger and of durable calls. */
   get bytes(): number {
-    return Number(this.#pages.get()?.["bytes"]);
+    return Number(this.#sql.pages.get()?.["bytes"]);
   }
 
   /** Whether the oldest calls have to go. */
@@ -159,9 +157,9 @@ export class CallWriter {
     this.#transaction.run(() => {
       for (const row of rows) {
         const [cells, detail] = this.#seal?.close(row) ?? row;
-        const { lastInsertRowid } = this.#insert.run(...cells);
+        const { lastInsertRowid } = this.#sql.insert.run(...cells);
         if (detail === null) continue;
-        this.#insertDetail.run(lastInsertRowid, cells[BEGIN_AT], detail.json, detail.run);
+        this.#sql.insertDetail.run(lastInsertRowid, cells[BEGIN_AT], detail.json, detail.run);
       }
     });
   }
@@ -179,9 +177,9 @@ export class CallWriter {
 
   #remove(callsBeforeMs: number, detailsBeforeMs: number): boolean {
     return this.#transaction.run(() => {
-      this.#forgetOrphans.run(callsBeforeMs);
-      const calls = this.#forget.run(callsBeforeMs).changes;
-      const details = this.#forgetDetails.run(detailsBeforeMs).changes;
+      this.#sql.forgetOrphans.run(callsBeforeMs);
+      const calls = this.#sql.forget.run(callsBeforeMs).changes;
+      const details = this.#sql.forgetDetails.run(detailsBeforeMs).changes;
       return calls === SWEPT_MAX || details === SWEPT_MAX;
     });
   }

@@ -1,5 +1,6 @@
-import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 import { type DatabaseLayout, movedAsideMs } from "../sqlite/layout.ts";
+import { prepareAll, type Statements } from "../sqlite/statements.ts";
 import { SWEPT_MAX, SqliteTransaction } from "../sqlite/store.ts";
 import {
   CALL_BYTES,
@@ -107,62 +108,39 @@ interface CallRow {
   readonly result: string | null;
 }
 
+const STATEMENTS = {
+  find: "SELECT id, asked, holder, may_repeat, tenant, expires_ms, result FROM keyed WHERE digest = ?",
+  seen: "SELECT seen_ms FROM holder WHERE id = ?",
+  see: "INSERT INTO holder (id, seen_ms) VALUES (?, ?) ON CONFLICT DO UPDATE SET seen_ms = excluded.seen_ms",
+  insert: `INSERT INTO keyed (digest, asked, holder, may_repeat, expires_ms, bytes) VALUES (?, ?, ?, ?, ?, ${CALL_BYTES})`,
+  delete: "DELETE FROM keyed WHERE id = ?",
+  release: "DELETE FROM keyed WHERE digest = ? AND holder = ? AND tenant IS NULL",
+  addTenant: "INSERT INTO keyed_tenant (digest) VALUES (?) ON CONFLICT DO UPDATE SET calls = calls RETURNING id",
+  settle: "UPDATE keyed SET tenant = ?, expires_ms = ?, bytes = ?, result = ? WHERE id = ?",
+  total: "SELECT calls, bytes FROM keyed_total",
+  mostCalls: "SELECT id, calls, bytes FROM keyed_tenant ORDER BY calls DESC LIMIT 1",
+  mostBytes: "SELECT id, calls, bytes FROM keyed_tenant ORDER BY bytes DESC LIMIT 1",
+  evict: "DELETE FROM keyed WHERE id = (SELECT id FROM keyed WHERE tenant = ? ORDER BY expires_ms, id LIMIT 1)",
+  sweep: `DELETE FROM keyed WHERE id IN (SELECT id FROM keyed WHERE expires_ms <= ?
+    AND (tenant IS NOT NULL OR NOT EXISTS (SELECT 1 FROM holder WHERE holder.id = keyed.holder))
+    ORDER BY expires_ms LIMIT ${SWEPT_MAX})`,
+  sweepHolders: "DELETE FROM holder WHERE abs(? - seen_ms) > ?",
+  leave: "DELETE FROM holder WHERE id = ?",
+};
+
 /** The calls of a database. Each has one holder, and only the holder may record its result. */
 export class LedgerTables {
   readonly #room: LedgerCapacity;
   readonly #isDoubted: (nowMs: number) => boolean;
   readonly #transaction: SqliteTransaction;
-  readonly #find: StatementSync;
-  readonly #seen: StatementSync;
-  readonly #see: StatementSync;
-  readonly #insert: StatementSync;
-  readonly #delete: StatementSync;
-  readonly #release: StatementSync;
-  readonly #addTenant: StatementSync;
-  readonly #settle: StatementSync;
-  readonly #total: StatementSync;
-  readonly #mostCalls: StatementSync;
-  readonly #mostBytes: StatementSync;
-  readonly #evict: StatementSync;
-  readonly #sweep: StatementSync;
-  readonly #sweepHolders: StatementSync;
-  readonly #leave: StatementSync;
+  readonly #sql: Statements<keyof typeof STATEMENTS>;
 
   /** `isDoubted`: whether a key that is not there may have been used, as the file before this one was damaged. */
   constructor(database: DatabaseSync, room: LedgerCapacity, isDoubted: (nowMs: number) => boolean = () => false) {
-    const prepare = (sql: string) => database.prepare(sql);
     this.#room = room;
     this.#isDoubted = isDoubted;
     this.#transaction = new SqliteTransaction(database);
-    this.#find = prepare(
-      "SELECT id, asked, holder, may_repeat, tenant, expires_ms, result FROM keyed WHERE digest = ?",
-    );
-    this.#seen = prepare("SELECT seen_ms FROM holder WHERE id = ?");
-    this.#see = prepare(
-      "INSERT INTO holder (id, seen_ms) VALUES (?, ?) ON CONFLICT DO UPDATE SET seen_ms = excluded.seen_ms",
-    );
-    this.#insert = prepare(
-      `INSERT INTO keyed (digest, asked, holder, may_repeat, expires_ms, bytes) VALUES (?, ?, ?, ?, ?, ${CALL_BYTES})`,
-    );
-    this.#delete = prepare("DELETE FROM keyed WHERE id = ?");
-    this.#release = prepare("DELETE FROM keyed WHERE digest = ? AND holder = ? AND tenant IS NULL");
-    this.#addTenant = prepare(
-      "INSERT INTO keyed_tenant (digest) VALUES (?) ON CONFLICT DO UPDATE SET calls = calls RETURNING id",
-    );
-    this.#settle = prepare("UPDATE keyed SET tenant = ?, expires_ms = ?, bytes = ?, result = ? WHERE id = ?");
-    this.#total = prepare("SELECT calls, bytes FROM keyed_total");
-    this.#mostCalls = prepare("SELECT id, calls, bytes FROM keyed_tenant ORDER BY calls DESC LIMIT 1");
-    this.#mostBytes = prepare("SELECT id, calls, bytes FROM keyed_tenant ORDER BY bytes DESC LIMIT 1");
-    this.#evict = prepare(
-      "DELETE FROM keyed WHERE id = (SELECT id FROM keyed WHERE tenant = ? ORDER BY expires_ms, id LIMIT 1)",
-    );
-    this.#sweep = prepare(
-      `DELETE FROM keyed WHERE id IN (SELECT id FROM keyed WHERE expires_ms <= ?
-        AND (tenant IS NOT NULL OR NOT EXISTS (SELECT 1 FROM holder WHERE holder.id = keyed.holder))
-        ORDER BY expires_ms LIMIT ${SWEPT_MAX})`,
-    );
-    this.#sweepHolders = prepare("DELETE FROM holder WHERE abs(? - seen_ms) > ?");
-    this.#leave = prepare("DELETE FROM holder WHERE id = ?");
+    this.#sql = prepareAll(database, STATEMENTS);
   }
 
   /** Takes steps in their order, all of them or none; returns the states of what is claimed. */
@@ -184,13 +162,13 @@ export class LedgerTables {
         this.#settleCall(step, nowMs);
         return null;
       case "release":
-        this.#release.run(step.call.digest, step.holder);
+        this.#sql.release.run(step.call.digest, step.holder);
         return null;
       case "see":
-        this.#see.run(step.holder, nowMs);
+        this.#sql.see.run(step.holder, nowMs);
         return null;
       case "leave":
-        this.#leave.run(step.holder);
+        this.#sql.leave.run(step.holder);
         return null;
       default:
         return step satisfies never;
@@ -201,10 +179,10 @@ export class LedgerTables {
   #claim(call: KeyedCall, holder: string, nowMs: number): ClaimResult {
     const known = this.#look(call, holder, nowMs);
     if (known !== null) return known;
-    const old = this.#find.get(call.digest) as CallRow | undefined;
-    if (old !== undefined) this.#delete.run(old.id);
-    this.#see.run(holder, nowMs);
-    this.#insert.run(call.digest, call.asked, holder, call.mayRepeat ? 1 : 0, nowMs + this.#room.ttlMs);
+    const old = this.#sql.find.get(call.digest) as CallRow | undefined;
+    if (old !== undefined) this.#sql.delete.run(old.id);
+    this.#sql.see.run(holder, nowMs);
+    this.#sql.insert.run(call.digest, call.asked, holder, call.mayRepeat ? 1 : 0, nowMs + this.#room.ttlMs);
     return { kind: "mine" };
   }
 
@@ -212,29 +190,29 @@ export class LedgerTables {
   #settleCall({ call, holder, result }: LedgerStep & { readonly kind: "settle" }, nowMs: number): void {
     const { maxBytes, ttlMs } = this.#room;
     const length = result === null ? 0 : Buffer.byteLength(result);
-    const row = this.#find.get(call.digest) as CallRow | undefined;
+    const row = this.#sql.find.get(call.digest) as CallRow | undefined;
     // While nobody can claim a key that is not there, the call is that of a file that was lost.
     if (row === undefined && !this.#isDoubted(nowMs)) return;
     if (row !== undefined && (row.holder !== holder || row.tenant !== null)) return;
     const fits = length <= maxBytes * RESULT_SHARE;
     const isKept = this.#makeRoom(CALL_BYTES + (fits ? length : 0)) && fits;
     const bytes = CALL_BYTES + (isKept ? length : 0);
-    const { id: tenant } = this.#addTenant.get(call.tenant) as { id: number };
-    const id = row?.id ?? this.#insert.run(call.digest, call.asked, holder, 0, nowMs).lastInsertRowid;
-    this.#settle.run(tenant, nowMs + ttlMs, bytes, isKept ? result : null, id);
+    const { id: tenant } = this.#sql.addTenant.get(call.tenant) as { id: number };
+    const id = row?.id ?? this.#sql.insert.run(call.digest, call.asked, holder, 0, nowMs).lastInsertRowid;
+    this.#sql.settle.run(tenant, nowMs + ttlMs, bytes, isKept ? result : null, id);
   }
 
   /** Removes some expired calls from the file; returns their number. */
   sweep(nowMs: number): number {
     return this.#transaction.run(() => {
-      this.#sweepHolders.run(nowMs, HOLDER_LOST_MS);
-      return Number(this.#sweep.run(nowMs).changes);
+      this.#sql.sweepHolders.run(nowMs, HOLDER_LOST_MS);
+      return Number(this.#sql.sweep.run(nowMs).changes);
     });
   }
 
   /** State of a call; `null` where it may be run. */
   #look({ digest, asked, mayRepeat }: KeyedCall, holder: string, nowMs: number): ClaimResult | null {
-    const row = this.#find.get(digest) as CallRow | undefined;
+    const row = this.#sql.find.get(digest) as CallRow | undefined;
     if (row === undefined) return mayRepeat || !this.#isDoubted(nowMs) ? null : { kind: "doubted" };
     const hasEnded = row.tenant !== null;
     // A holder asks for its own call only after it failed to record the result, so the call is not running.
@@ -248,7 +226,7 @@ export class LedgerTables {
 
   /** Whether a holder is alive. The absolute difference also covers a clock that was set back. */
   #isThere(holder: string, nowMs: number): boolean {
-    const row = this.#seen.get(holder) as { readonly seen_ms: number } | undefined;
+    const row = this.#sql.seen.get(holder) as { readonly seen_ms: number } | undefined;
     return row !== undefined && Math.abs(nowMs - row.seen_ms) <= HOLDER_LOST_MS;
   }
 
@@ -256,17 +234,20 @@ export class LedgerTables {
   #makeRoom(bytes: number): boolean {
     const { maxEntries, maxBytes } = this.#room;
     for (let evicted = 0; ; evicted++) {
-      const total = this.#total.get() as { readonly calls: number; readonly bytes: number };
+      const total = this.#sql.total.get() as { readonly calls: number; readonly bytes: number };
       if (total.calls < maxEntries && total.bytes + bytes <= maxBytes) return true;
       if (evicted === EVICTED_MAX || total.calls === 0) return false;
-      this.#evict.run(this.#heaviest());
+      this.#sql.evict.run(this.#heaviest());
     }
   }
 
   #heaviest(): number {
     const weight = ({ calls, bytes }: TenantRow) =>
       Math.max(calls / this.#room.maxEntries, bytes / this.#room.maxBytes);
-    const [a, b] = [this.#mostCalls.get() as unknown as TenantRow, this.#mostBytes.get() as unknown as TenantRow];
+    const [a, b] = [
+      this.#sql.mostCalls.get() as unknown as TenantRow,
+      this.#sql.mostBytes.get() as unknown as TenantRow,
+    ];
     return weight(a) >= weight(b) ? a.id : b.id;
   }
 }

@@ -1,5 +1,6 @@
-import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 import { ENTRY_LEAST_BYTES, KV_LAYOUT } from "../../../store/sqlite/layout.ts";
+import { prepareAll, type Statements } from "../../../store/sqlite/statements.ts";
 import { AGAIN, SqliteStore, type StoreOptions, SWEPT_MAX, SqliteTransaction } from "../../../store/sqlite/store.ts";
 import {
   type StoreCaller,
@@ -80,77 +81,56 @@ const NAMED_SQL = `
 /** Named writes between two that remove the oldest of their namespace. */
 const NAMES_BETWEEN = 256;
 
+const STATEMENTS = {
+  get: `SELECT value, version, expires_ms AS expiresAt FROM entry
+    WHERE namespace = ${NAMESPACE} AND key = ? AND (expires_ms IS NULL OR expires_ms > ?)`,
+  find: `SELECT version, bytes, expires_ms FROM entry WHERE namespace = ${NAMESPACE} AND key = ?`,
+  list: `SELECT key, version, bytes, expires_ms FROM entry
+    WHERE namespace = ${NAMESPACE} AND key >= max(?, ?) AND key <> ? ORDER BY key`,
+  addNamespace: "INSERT INTO namespace (name) VALUES (?) ON CONFLICT DO NOTHING",
+  findNamespace: "SELECT id, bytes FROM namespace WHERE name = ?",
+  nextVersion: "UPDATE namespace SET version = version + 1 WHERE id = ? RETURNING version",
+  put: `INSERT INTO entry (namespace, key, version, bytes, expires_ms, value) VALUES (?, ?, ?, ?, ?, ?)
+    ON CONFLICT DO UPDATE SET version = excluded.version, bytes = excluded.bytes,
+      expires_ms = excluded.expires_ms, value = excluded.value`,
+  delete: `DELETE FROM entry WHERE namespace = ${NAMESPACE} AND key = ?`,
+  sweep: `DELETE FROM entry WHERE id IN (SELECT id FROM entry WHERE expires_ms <= ? ORDER BY expires_ms LIMIT ${SWEPT_MAX})`,
+  findNamed: `SELECT outcome FROM named WHERE namespace = ${NAMESPACE} AND name = ?`,
+  addNamed: `INSERT INTO named (namespace, name, done_ms, outcome) VALUES (${NAMESPACE}, ?, ?, ?)`,
+  trimNamed: `DELETE FROM named WHERE namespace = ${NAMESPACE} AND n <=
+    (SELECT n FROM named WHERE namespace = ${NAMESPACE} ORDER BY n DESC LIMIT 1 OFFSET ${NAMES_MAX})`,
+  sweepNamed: `DELETE FROM named WHERE n IN (SELECT n FROM named ORDER BY n LIMIT ${SWEPT_MAX}) AND done_ms < ?`,
+};
+
 /** Entries of a database, by namespace. A namespace is any text, and empty until something is written to it. */
 export class SqliteEntries {
   readonly #transaction: SqliteTransaction;
-  readonly #get: StatementSync;
-  readonly #find: StatementSync;
-  readonly #list: StatementSync;
-  readonly #addNamespace: StatementSync;
-  readonly #findNamespace: StatementSync;
-  readonly #nextVersion: StatementSync;
-  readonly #put: StatementSync;
-  readonly #delete: StatementSync;
-  readonly #sweep: StatementSync;
-  readonly #findNamed: StatementSync;
-  readonly #addNamed: StatementSync;
-  readonly #trimNamed: StatementSync;
-  readonly #sweepNamed: StatementSync;
+  readonly #sql: Statements<keyof typeof STATEMENTS>;
 
   constructor(database: DatabaseSync) {
     database.exec(NAMED_SQL);
-    const prepare = (sql: string) => database.prepare(sql);
     this.#transaction = new SqliteTransaction(database);
-    this.#get = prepare(
-      `SELECT value, version, expires_ms AS expiresAt FROM entry
-        WHERE namespace = ${NAMESPACE} AND key = ? AND (expires_ms IS NULL OR expires_ms > ?)`,
-    );
-    this.#find = prepare(`SELECT version, bytes, expires_ms FROM entry WHERE namespace = ${NAMESPACE} AND key = ?`);
-    this.#list = prepare(
-      `SELECT key, version, bytes, expires_ms FROM entry
-        WHERE namespace = ${NAMESPACE} AND key >= max(?, ?) AND key <> ? ORDER BY key`,
-    );
-    this.#addNamespace = prepare("INSERT INTO namespace (name) VALUES (?) ON CONFLICT DO NOTHING");
-    this.#findNamespace = prepare("SELECT id, bytes FROM namespace WHERE name = ?");
-    this.#nextVersion = prepare("UPDATE namespace SET version = version + 1 WHERE id = ? RETURNING version");
-    this.#put = prepare(
-      `INSERT INTO entry (namespace, key, version, bytes, expires_ms, value) VALUES (?, ?, ?, ?, ?, ?)
-        ON CONFLICT DO UPDATE SET version = excluded.version, bytes = excluded.bytes,
-          expires_ms = excluded.expires_ms, value = excluded.value`,
-    );
-    this.#delete = prepare(`DELETE FROM entry WHERE namespace = ${NAMESPACE} AND key = ?`);
-    this.#sweep = prepare(
-      `DELETE FROM entry WHERE id IN (SELECT id FROM entry WHERE expires_ms <= ? ORDER BY expires_ms LIMIT ${SWEPT_MAX})`,
-    );
-    this.#findNamed = prepare(`SELECT outcome FROM named WHERE namespace = ${NAMESPACE} AND name = ?`);
-    this.#addNamed = prepare(`INSERT INTO named (namespace, name, done_ms, outcome) VALUES (${NAMESPACE}, ?, ?, ?)`);
-    this.#trimNamed = prepare(
-      `DELETE FROM named WHERE namespace = ${NAMESPACE} AND n <=
-        (SELECT n FROM named WHERE namespace = ${NAMESPACE} ORDER BY n DESC LIMIT 1 OFFSET ${NAMES_MAX})`,
-    );
-    this.#sweepNamed = prepare(
-      `DELETE FROM named WHERE n IN (SELECT n FROM named ORDER BY n LIMIT ${SWEPT_MAX}) AND done_ms < ?`,
-    );
+    this.#sql = prepareAll(database, STATEMENTS);
   }
 
   get(namespace: string, key: string, nowMs: number): StoredEntry | null {
-    return (this.#get.get(namespace, key, nowMs) as StoredEntry | undefined) ?? null;
+    return (this.#sql.get.get(namespace, key, nowMs) as StoredEntry | undefined) ?? null;
   }
 
   set(namespace: string, { key, value, ttlMs, condition, quotaBytes, once }: NewEntry, nowMs: number): SetAttempt {
     const bytes = Buffer.byteLength(key) + Buffer.byteLength(value);
     const set = (): SetAttempt => {
-      this.#addNamespace.run(namespace);
-      const { id, bytes: usedBytes } = this.#findNamespace.get(namespace) as { id: number; bytes: number };
-      const old = this.#find.get(namespace, key) as EntryRow | undefined;
+      this.#sql.addNamespace.run(namespace);
+      const { id, bytes: usedBytes } = this.#sql.findNamespace.get(namespace) as { id: number; bytes: number };
+      const old = this.#sql.find.get(namespace, key) as EntryRow | undefined;
       if (!holds(condition, live(old, nowMs))) return { kind: "unmatched" };
       const moreBytes = charged(bytes) - (old === undefined ? 0 : charged(old.bytes));
       if (moreBytes > 0 && usedBytes + moreBytes > quotaBytes) {
-        if (this.#sweep.run(nowMs).changes > 0) return { kind: "swept" };
+        if (this.#sql.sweep.run(nowMs).changes > 0) return { kind: "swept" };
         return { kind: "full", usedBytes, moreBytes };
       }
-      const { version } = this.#nextVersion.get(id) as { version: number };
-      this.#put.run(id, key, version, bytes, ttlMs === null ? null : nowMs + ttlMs, value);
+      const { version } = this.#sql.nextVersion.get(id) as { version: number };
+      this.#sql.put.run(id, key, version, bytes, ttlMs === null ? null : nowMs + ttlMs, value);
       return { kind: "set", version };
     };
     const isDone = ({ kind }: SetAttempt): boolean => kind === "set" || kind === "unmatched";
@@ -160,9 +140,9 @@ export class SqliteEntries {
   /** Returns whether an entry was deleted. */
   delete(namespace: string, { key, condition, once }: DeletedEntry, nowMs: number): boolean {
     const remove = (): boolean => {
-      const old = live(this.#find.get(namespace, key) as EntryRow | undefined, nowMs);
+      const old = live(this.#sql.find.get(namespace, key) as EntryRow | undefined, nowMs);
       if (old === undefined || !holds(condition, old)) return false;
-      this.#delete.run(namespace, key);
+      this.#sql.delete.run(namespace, key);
       return true;
     };
     return this.#transaction.run(() => this.#once({ namespace, once, nowMs }, remove, () => true));
@@ -179,13 +159,13 @@ export class SqliteEntries {
     isDone: (outcome: Outcome) => boolean,
   ): Outcome {
     if (once === undefined) return write();
-    const known = this.#findNamed.get(namespace, once) as { readonly outcome: string } | undefined;
+    const known = this.#sql.findNamed.get(namespace, once) as { readonly outcome: string } | undefined;
     if (known !== undefined) return JSON.parse(known.outcome) as Outcome;
     const outcome = write();
     if (!isDone(outcome)) return outcome;
-    this.#addNamespace.run(namespace);
-    const { lastInsertRowid } = this.#addNamed.run(namespace, once, nowMs, JSON.stringify(outcome));
-    if (Number(lastInsertRowid) % NAMES_BETWEEN === 0) this.#trimNamed.run(namespace, namespace);
+    this.#sql.addNamespace.run(namespace);
+    const { lastInsertRowid } = this.#sql.addNamed.run(namespace, once, nowMs, JSON.stringify(outcome));
+    if (Number(lastInsertRowid) % NAMES_BETWEEN === 0) this.#sql.trimNamed.run(namespace, namespace);
     return outcome;
   }
 
@@ -194,7 +174,7 @@ export class SqliteEntries {
     const keys: ListedKey[] = [];
     let last = after;
     let expired = 0;
-    for (const each of this.#list.iterate(namespace, prefix, after, after)) {
+    for (const each of this.#sql.list.iterate(namespace, prefix, after, after)) {
       const { key, version, bytes, expires_ms: expiresAt } = each as unknown as EntryRow;
       // Keys with the same prefix are adjacent.
       if (!key.startsWith(prefix)) break;
@@ -208,8 +188,8 @@ export class SqliteEntries {
 
   /** Removes some of the expired entries from the file; returns their number. */
   sweep(nowMs: number): number {
-    this.#sweepNamed.run(nowMs - NAMES_KEPT_MS);
-    return Number(this.#sweep.run(nowMs).changes);
+    this.#sql.sweepNamed.run(nowMs - NAMES_KEPT_MS);
+    return Number(this.#sql.sweep.run(nowMs).changes);
   }
 }
 

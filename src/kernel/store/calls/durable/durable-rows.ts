@@ -1,4 +1,5 @@
-import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
+import { type Prepare, prepareOnce } from "../../sqlite/statements.ts";
 import { HOLDER_LOST_MS } from "../ledger.ts";
 import {
   CALL_STATES,
@@ -30,22 +31,15 @@ const PAGE_BYTES = 4 * 1024 * 1024;
 export class DurableRows {
   readonly waits: DurableWaits;
   readonly runs: PastRuns;
-  readonly #database: DatabaseSync;
+  /** A statement, prepared once. */
+  readonly sql: Prepare;
   readonly #room: DurableCapacity;
-  readonly #prepared = new Map<string, StatementSync>();
 
   constructor(database: DatabaseSync, room: DurableCapacity) {
-    this.#database = database;
     this.#room = room;
-    this.waits = new DurableWaits((sql) => this.sql(sql));
-    this.runs = new PastRuns((sql) => this.sql(sql));
-  }
-
-  /** A statement, prepared once. */
-  sql(sql: string): StatementSync {
-    let prepared = this.#prepared.get(sql);
-    if (prepared === undefined) this.#prepared.set(sql, (prepared = this.#database.prepare(sql)));
-    return prepared;
+    this.sql = prepareOnce(database);
+    this.waits = new DurableWaits(this.sql);
+    this.runs = new PastRuns(this.sql);
   }
 
   /** The call of a tenant; `null` for any tenant's. */

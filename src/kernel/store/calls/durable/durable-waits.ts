@@ -1,4 +1,4 @@
-import type { StatementSync } from "node:sqlite";
+import type { Prepare } from "../../sqlite/statements.ts";
 import { parseForWriting, parseWithDigits } from "../../../base/exact-json.ts";
 import {
   type CallWait,
@@ -36,9 +36,9 @@ const COLUMNS = "step, state, opened_ms, expires_ms, detail, settled";
 
 /** Waits of calls in the tables of `DurableTables`. `place`: the order in which they were settled; negative once the call has heard of it. */
 export class DurableWaits {
-  readonly #sql: (sql: string) => StatementSync;
+  readonly #sql: Prepare;
 
-  constructor(sql: (sql: string) => StatementSync) {
+  constructor(sql: Prepare) {
     this.#sql = sql;
   }
 

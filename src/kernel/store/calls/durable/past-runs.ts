@@ -1,4 +1,4 @@
-import type { StatementSync } from "node:sqlite";
+import type { Prepare } from "../../sqlite/statements.ts";
 import type { CallRun } from "./durable-call.ts";
 
 /** Runs of a call that are kept: of more, the last ones. */
@@ -24,9 +24,9 @@ interface RunRow extends Pick<CallRun, "number" | "holder" | "outcome"> {
 
 /** What is told of the runs of calls in the tables of `DurableTables`. */
 export class PastRuns {
-  readonly #sql: (sql: string) => StatementSync;
+  readonly #sql: Prepare;
 
-  constructor(sql: (sql: string) => StatementSync) {
+  constructor(sql: Prepare) {
     this.#sql = sql;
   }
 

@@ -1,4 +1,5 @@
-import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
+import type { DatabaseSync, SQLInputValue } from "node:sqlite";
+import { type Prepare, prepareOnce } from "../../sqlite/statements.ts";
 import type { DurableRow } from "../durable/durable-layout.ts";
 import { codeSql } from "../durable/outbox-tables.ts";
 
@@ -48,12 +49,12 @@ export class ForeignRowsError extends Error {
 
 /** Rows of calls in a database, by the number of each call: written from parts, and read as parts. */
 export class CallRows {
-  readonly #database: DatabaseSync;
-  readonly #prepared = new Map<string, StatementSync>();
+  /** A statement, prepared once. */
+  readonly sql: Prepare;
   readonly #columns = new Map<string, readonly string[]>();
 
   constructor(database: DatabaseSync) {
-    this.#database = database;
+    this.sql = prepareOnce(database);
     for (const table of ["durable", ...TABLES.map(([name]) => name)]) {
       const columns = database.prepare(`SELECT name FROM pragma_table_info('${table}') ORDER BY cid`).all();
       this.#columns.set(
@@ -98,13 +99,6 @@ export class CallRows {
       return [[table, rows] as const];
     });
     return JSON.stringify({ row, tables: Object.fromEntries(tables) } satisfies PartRows);
-  }
-
-  /** A statement, prepared once. */
-  sql(sql: string): StatementSync {
-    let prepared = this.#prepared.get(sql);
-    if (prepared === undefined) this.#prepared.set(sql, (prepared = this.#database.prepare(sql)));
-    return prepared;
   }
 
   /** Columns that an earlier version did not have get their defaults. */
