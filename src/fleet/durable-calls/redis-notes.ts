@@ -1,6 +1,6 @@
 import { BoundedCache } from "../../kernel/base/bounded-cache.ts";
 import type { KeptCall } from "../../kernel/store/calls/durable/durable-call.ts";
-import { LEASE_MS, tellsOf } from "../../kernel/store/calls/durable/durable-notes.ts";
+import { LEASE_MS, noteOf } from "../../kernel/store/calls/durable/durable-notes.ts";
 import type { CallNote, DurableAnswer, DurableStep, NoteEvent } from "../../kernel/store/calls/durable/durable-step.ts";
 import { SealError } from "../../kernel/store/seal.ts";
 import { ForeignRowsError } from "../../kernel/store/calls/sealed/call-rows.ts";
@@ -75,18 +75,8 @@ export class RedisNotes {
     try {
       const { leg, ...named } = this.#calls.openNote(id, event, text);
       const call = version === "" ? null : this.#callOf(id, version, head);
-      const told = tellsOf(event, call);
-      if (told === null) return null;
-      return {
-        n,
-        target,
-        event,
-        id: `${id}_${event}_${leg}`,
-        madeMs: madeMs - this.#aheadMs,
-        dueMs: dueMs - this.#aheadMs,
-        tries,
-        call: { id, ...named, ...told },
-      };
+      const times = { madeMs: madeMs - this.#aheadMs, dueMs: dueMs - this.#aheadMs };
+      return noteOf({ n, target, event, leg, id, ...times, tries }, { ...named, call });
     } catch (error) {
       // Sealed with another secret, or changed: nobody is told what nobody can read.
       if (error instanceof SealError || error instanceof ForeignRowsError) return null;

@@ -1,4 +1,4 @@
-import type { DurableCall, KeptCall } from "./durable-call.ts";
+import type { KeptCall } from "./durable-call.ts";
 import type { CallNote, DurableAnswer, DurableStep, NotedCall, NoteEvent, NoteTarget } from "./durable-step.ts";
 import type { DurableRows } from "./durable-rows.ts";
 import { TARGET_LOST_MS } from "./outbox-tables.ts";
@@ -93,22 +93,9 @@ export class DurableNotes {
 
   /** `null` where there is nothing to tell: nobody waits for a person any more. */
   #noteOf(row: NoteRow): CallNote | null {
-    const { n, target, event, leg, id, made_ms: madeMs, tries } = row;
+    const { n, target, event, leg, id, made_ms: madeMs, due_ms: dueMs, tries } = row;
     const read = this.#read(row);
-    if (read === null) return null;
-    const { call, ...named } = read;
-    const told = tellsOf(event, call);
-    if (told === null) return null;
-    return {
-      n,
-      target,
-      event,
-      id: `${id}_${event}_${leg}`,
-      madeMs,
-      dueMs: row.due_ms,
-      tries: tries + 1,
-      call: { id, ...named, ...told },
-    };
+    return read && noteOf({ n, target, event, leg, id, madeMs, dueMs, tries: tries + 1 }, read);
   }
 
   #dueMs(targets: readonly NoteTarget[]): number | null {
@@ -141,14 +128,15 @@ function readerOf(rows: DurableRows): ReadNote {
   };
 }
 
-/** The part of a note that is read from the call as it is now; `null` for a note that is needless, as nobody waits for a person any more. */
-export function tellsOf(
-  event: NoteEvent,
-  call: Pick<DurableCall, "state" | "expiresAt" | "waits"> | null,
-): Pick<NotedCall, "state" | "expiresAt" | "waits"> | null {
+/** A note with the call as it is now; `null` for one that is needless, as nobody waits for a person any more. */
+export function noteOf(
+  { leg, ...note }: Omit<CallNote, "call"> & { readonly leg: number },
+  { call, ...named }: ReadableNote,
+): CallNote | null {
+  const { id, event } = note;
   const waits = (call?.waits ?? []).filter(({ state }) => state === "open");
   const subject = event === "paused" ? "approval" : "outcome";
   if (event !== "ended" && !waits.some(({ kind }) => kind === subject)) return null;
   const { state = "ended", expiresAt = null } = call ?? {};
-  return { state, expiresAt, waits };
+  return { ...note, id: `${id}_${event}_${leg}`, call: { id, ...named, state, expiresAt, waits } };
 }
