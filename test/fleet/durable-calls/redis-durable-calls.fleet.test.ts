@@ -4,7 +4,7 @@ import { RedisDurableCalls } from "../../../src/fleet/durable-calls/redis-durabl
 import type { RedisConnection } from "../../../src/fleet/redis/connection.ts";
 import { ScriptRunner } from "../../../src/fleet/redis/script.ts";
 import { Seal } from "../../../src/kernel/store/seal.ts";
-import type { DurableStep } from "../../../src/kernel/store/calls/durable/durable-step.ts";
+import type { DurableCapacity } from "../../../src/kernel/store/calls/durable/durable-call.ts";
 import { RedisSnippets } from "../../../src/fleet/durable-calls/redis-snippets.ts";
 import { describeSnippets } from "../../kernel/store/calls/durable/snippet-suite.ts";
 import { describeNotes } from "../../kernel/store/calls/durable/note-suite.ts";
@@ -36,27 +36,25 @@ async function bytesOf(prefix: string): Promise<number> {
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
 }
 
-const timeOf = (step: DurableStep, beforeMs: number): number => ("nowMs" in step ? step.nowMs : beforeMs);
+function openCalls(room: DurableCapacity) {
+  const prefix = `{glovebox:${randomUUID()}:calls}`;
+  const clock = { nowMs: 1_000_000 };
+  const runner = new ScriptRunner(connection);
+  const calls = new RedisDurableCalls({ runner, seal: SEAL, prefix, room, clockMs: () => clock.nowMs });
+  onTestFinished(() => calls.close());
+  return { calls, prefix, clock };
+}
 
 describe("calls that wait, in Redis", () => {
   describeDurableCalls((room) => {
-    const prefix = `{glovebox:${randomUUID()}:calls}`;
-    let clockMs = 1_000_000;
-    const calls = new RedisDurableCalls({
-      runner: new ScriptRunner(connection),
-      seal: SEAL,
-      prefix,
-      room,
-      clockMs: () => clockMs,
-    });
-    onTestFinished(() => calls.close());
+    const { calls, prefix, clock } = openCalls(room);
     return {
       take: (step) => {
-        clockMs = timeOf(step, clockMs);
+        if ("nowMs" in step) clock.nowMs = step.nowMs;
         return calls.take(step);
       },
       sweep: (nowMs) => {
-        clockMs = nowMs;
+        clock.nowMs = nowMs;
         return calls.sweep();
       },
       books: async () => [
@@ -64,8 +62,8 @@ describe("calls that wait, in Redis", () => {
         await bytesOf(prefix),
       ],
       pass: async (fromMs, toMs) => {
-        for (clockMs = fromMs; clockMs < toMs; clockMs += 4_000)
-          await calls.take({ kind: "see", holder: "another", nowMs: clockMs });
+        for (clock.nowMs = fromMs; clock.nowMs < toMs; clock.nowMs += 4_000)
+          await calls.take({ kind: "see", holder: "another", nowMs: clock.nowMs });
       },
     };
   }, 15);
@@ -73,24 +71,15 @@ describe("calls that wait, in Redis", () => {
 
 describe("notes of calls, in Redis", () => {
   describeNotes((room) => {
-    const prefix = `{glovebox:${randomUUID()}:calls}`;
-    let clockMs = 1_000_000;
-    const calls = new RedisDurableCalls({
-      runner: new ScriptRunner(connection),
-      seal: SEAL,
-      prefix,
-      room,
-      clockMs: () => clockMs,
-    });
-    onTestFinished(() => calls.close());
+    const { calls, prefix, clock } = openCalls(room);
     const { client } = connection;
     return {
       take: (step) => {
-        clockMs = timeOf(step, clockMs);
+        if ("nowMs" in step) clock.nowMs = step.nowMs;
         return calls.take(step);
       },
       sweep: (nowMs) => {
-        clockMs = nowMs;
+        clock.nowMs = nowMs;
         return calls.sweep();
       },
       count: () => client.zcard(`${prefix}:waits:notes:a`),

@@ -68,6 +68,18 @@ const toWorker: fc.Arbitrary<ToWorker> = fc.oneof(
   fc.record({ kind: fc.constant("inspect"), callNumber: run, cpuMs: amount, script }),
 ) as fc.Arbitrary<ToWorker>;
 
+const ask = {
+  kind: fc.constant("ask"),
+  callNumber: run,
+  attempt: run,
+  step: run,
+  nowMs: amount,
+  deliveredCount: run,
+  capability: text,
+  method: text,
+  args: json,
+};
+
 const toHost: fc.Arbitrary<ToHost> = fc.oneof(
   fc.record({
     kind: fc.constant("ran"),
@@ -91,27 +103,9 @@ const toHost: fc.Arbitrary<ToHost> = fc.oneof(
     logs: fc.oneof(fc.constant(""), json),
     payload: json,
   }),
+  fc.record(ask),
   fc.record({
-    kind: fc.constant("ask"),
-    callNumber: run,
-    attempt: run,
-    step: run,
-    nowMs: amount,
-    deliveredCount: run,
-    capability: text,
-    method: text,
-    args: json,
-  }),
-  fc.record({
-    kind: fc.constant("ask"),
-    callNumber: run,
-    attempt: run,
-    step: run,
-    nowMs: amount,
-    deliveredCount: run,
-    capability: text,
-    method: text,
-    args: json,
+    ...ask,
     reply: fc.record({
       callId: text,
       output: json,

@@ -1,15 +1,5 @@
 import { createHash } from "node:crypto";
-import {
-  closeSync,
-  existsSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-  writeSync,
-} from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
@@ -17,6 +7,7 @@ import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { DEFAULT_KEYS, type KeyedCall, type LedgerCapacity } from "../../../../src/kernel/store/calls/ledger.ts";
 import { SqliteLedger } from "../../../../src/kernel/store/calls/sqlite-ledger.ts";
+import { overwritePages } from "./fault-store.ts";
 import { rowOf } from "./kept-row.ts";
 import { openStore, scratchFolder } from "./stored-calls.ts";
 
@@ -111,19 +102,12 @@ describe("a ledger of an earlier version", () => {
 });
 
 describe("a damaged file with a ledger", () => {
-  function damage(path: string): void {
-    const file = openSync(path, "r+");
-    const noise = Buffer.alloc(4_096, 0xa5);
-    for (let at = 4_096; at < statSync(path).size; at += 4_096) writeSync(file, noise, 0, 4_096, at);
-    closeSync(file);
-  }
-
   test("is kept aside, and a call whose key it may have had is not run until the key would have expired", async () => {
     const path = join(scratchFolder(), "calls.sqlite");
     const before = openLedger(path);
     await before.keep("done", "1");
     await before.store.close();
-    damage(path);
+    overwritePages(path);
     const ledger = openLedger(path);
     expect(await ledger.claim("done")).toEqual({ kind: "doubted" });
     expect(await ledger.claim("other")).toEqual({ kind: "doubted" });
