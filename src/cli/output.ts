@@ -1,3 +1,5 @@
+import { UNSEEN } from "../kernel/base/json.ts";
+
 /**
  * Output of commands. Text from untrusted tools ends up on a terminal, which executes control characters: they are
  * escaped.
@@ -42,7 +44,7 @@ export function countOf(count: number, noun: string): string {
 
 /** Escapes a text for one line of a screen, including cursor movements and changes of the writing direction. */
 export function visible(text: string): string {
-  return text.replaceAll(/[\t\n\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu, (character) => {
+  return text.replaceAll(UNSEEN, (character) => {
     const code = character.codePointAt(0) ?? 0;
     return `\\u${code > 0xffff ? `{${code.toString(16)}}` : code.toString(16).padStart(4, "0")}`;
   });

@@ -19,7 +19,7 @@ export function memberOf(value: unknown, name: string): unknown {
 export const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
 
 /** These, and what fonts leave out, such as selectors of variants, which can hold a text of their own. */
-const UNSEEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+export const UNSEEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
 /**
  * A text as somebody may be shown it who decides by it: what changes the order of reading, or is not seen, is escaped as in
