@@ -6,6 +6,7 @@ import type { RecordSummary } from "../contrib/agentspace/summary.ts";
 import { ContractError } from "../kernel/tool/contracts/contract.ts";
 import { openRecords, type RecordSource, type RecordStore } from "./agentspace-records.ts";
 import { CliError, EXIT } from "./exit.ts";
+import { CONFIG } from "./open-engine.ts";
 import { print, printJson, visible } from "./output.ts";
 import { parseJson } from "./remote-server.ts";
 import { wholeNumber } from "./setting-flags.ts";
@@ -31,10 +32,7 @@ export function agentspaceCommand(): Command {
       .description(description)
       .option("--url <url>", "the address of a server whose registry is meant, instead of the configuration's")
       .option("--key-env <name>", "environment variable with a key for that server")
-      .option(
-        "--config <file>",
-        "configuration file (default: glovebox.config.yaml or .json in this folder, if present)",
-      )
+      .option(...CONFIG)
       .option(
         "--tenant <name>",
         "tenant of the tools, in the configuration's registry (default: the tools of all tenants)",

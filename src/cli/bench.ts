@@ -3,7 +3,7 @@ import { Command } from "commander";
 import type { Engine } from "../kernel/engine/engine.ts";
 import type { ToolResult } from "../kernel/base/result.ts";
 import { CliError, EXIT } from "./exit.ts";
-import { openEmptyEngine, readSettings } from "./open-engine.ts";
+import { CONFIG, openEmptyEngine, readSettings } from "./open-engine.ts";
 import { print, printJson, say } from "./output.ts";
 import { addSettingFlags, readFlags, wholeNumber } from "./setting-flags.ts";
 
@@ -52,7 +52,7 @@ const TOOL = {
 export function benchCommand(): Command {
   const command = new Command("bench")
     .description("measure call latency and throughput on this machine, for a few seconds")
-    .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
+    .option(...CONFIG)
     .option("--json", "print JSON")
     .option(
       "--ms <number>",

@@ -5,7 +5,7 @@ import { Command } from "commander";
 import { resultText, writableOutput } from "../kernel/base/result.ts";
 import type { RunCodeOutput } from "../code-mode/result.ts";
 import { CliError, EXIT } from "./exit.ts";
-import { readConfig, type Sources } from "./open-engine.ts";
+import { CONFIG, TOOLS, readConfig, type Sources } from "./open-engine.ts";
 import { print, say } from "./output.ts";
 import { exitOf } from "./report-result.ts";
 import { mayToolsPause, openForCall, sayHowToGoOn } from "./waiting-call.ts";
@@ -24,8 +24,8 @@ export function codeCommand(): Command {
   return new Command("code")
     .description("run a program that calls tools, as a model writes it in code mode")
     .argument("<file>", "file with the program, in TypeScript; - reads it from stdin")
-    .option("--tools <dir>", "folder of tools (default: the configuration's tools, else the samples)")
-    .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
+    .option(...TOOLS)
+    .option(...CONFIG)
     .option("--input <json>", "the value that the program sees as input")
     .option("--result", "print the whole result instead of what the program returned")
     .option("--json", "print the whole result, as --result does")

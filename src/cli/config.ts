@@ -3,7 +3,7 @@ import type { Configuration, Source } from "../server/config/configuration.ts";
 import type { EffectiveValue } from "../server/config/effective.ts";
 import { SETTINGS } from "../server/config/names.ts";
 import { EXIT } from "./exit.ts";
-import { readSettings } from "./open-engine.ts";
+import { CONFIG, readSettings } from "./open-engine.ts";
 import { print, printJson, say } from "./output.ts";
 
 interface CheckOptions extends Options {
@@ -40,10 +40,7 @@ export function configCommand(): Command {
 }
 
 function withFile(command: Command): Command {
-  return command.option(
-    "--config <file>",
-    "configuration file (default: glovebox.config.yaml or .json in this folder, if present)",
-  );
+  return command.option(...CONFIG);
 }
 
 async function printSettings({ config, json }: Options): Promise<void> {

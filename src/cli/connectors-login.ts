@@ -6,7 +6,7 @@ import { GloveboxError } from "../kernel/base/errors.ts";
 import type { ConnectorLogin } from "../connectors/engine/connector-login.ts";
 import { LOGGED_IN, notLoggedIn } from "../server/http/login-page.ts";
 import { CliError, EXIT } from "./exit.ts";
-import { engineOptions, orUsage, readConfig } from "./open-engine.ts";
+import { CONFIG, engineOptions, orUsage, readConfig } from "./open-engine.ts";
 import { print, printJson, say, visible } from "./output.ts";
 
 interface LoginOptions {
@@ -27,10 +27,7 @@ export function loginCommands(): readonly Command[] {
     new Command(name)
       .argument("<name>", "the connector")
       .option("--tenant <tenant>", "tenant whose login it is, for a connector with perTenant (default: the operator's)")
-      .option(
-        "--config <file>",
-        "configuration file (default: glovebox.config.yaml or .json in this folder, if present)",
-      )
+      .option(...CONFIG)
       .option("--json", "print JSON at the end; what a person is to do goes to stderr");
   return [
     common("login")

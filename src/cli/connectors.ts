@@ -3,7 +3,7 @@ import { Command } from "commander";
 import type { ConnectorReport } from "../connectors/engine/check-connectors.ts";
 import { loginCommands } from "./connectors-login.ts";
 import { EXIT } from "./exit.ts";
-import { engineOptions, orUsage, readConfig } from "./open-engine.ts";
+import { CONFIG, engineOptions, orUsage, readConfig } from "./open-engine.ts";
 import { countOf, print, printJson, visible } from "./output.ts";
 import { ask, remoteServer } from "./remote-server.ts";
 
@@ -30,7 +30,7 @@ export function connectorsCommand(): Command {
     .action(listConnectors);
   const check = new Command("check")
     .description("read the connectors of the configuration: their tools, digests for pin, and what is left out")
-    .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
+    .option(...CONFIG)
     .option("--json", "print every detail as JSON")
     .action(checkAll);
   const command = new Command("connectors")

@@ -9,7 +9,7 @@ import { ADDRESS_MB, esbuildLimit } from "../kernel/tool/build/limits.ts";
 import { buildSandbox } from "../kernel/tool/build/sandbox.ts";
 import { print, printJson } from "./output.ts";
 import { EXIT } from "./exit.ts";
-import { openEmptyEngine, readConfig } from "./open-engine.ts";
+import { CONFIG, openEmptyEngine, readConfig } from "./open-engine.ts";
 import { judgePlatform, readPlatform } from "./platform.ts";
 
 /** Result of one check. */
@@ -33,7 +33,7 @@ const PROBE = { name: "doctor", description: "Says that it runs.", source: "expo
 export function doctorCommand(): Command {
   return new Command("doctor")
     .description("check whether this machine can run tools, and how well they are contained")
-    .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
+    .option(...CONFIG)
     .option("--json", "print JSON")
     .action(doctor);
 }

@@ -1,6 +1,6 @@
 import { ERRORS } from "../kernel/base/errors.ts";
 import { CliError, EXIT } from "./exit.ts";
-import { openEngine, readConfig, type Sources } from "./open-engine.ts";
+import { CONFIG, TOOLS, openEngine, readConfig, type Sources } from "./open-engine.ts";
 import { isWorkflow, openWorkflow, orExit } from "./open-workflow.ts";
 import { print, printJson } from "./output.ts";
 import { Command } from "commander";
@@ -34,8 +34,8 @@ export function explainCommand(): Command {
     )
     .option("--tenant <name>", "tenant of the calls", "")
     .option("--key <name>", "key of the configuration whose programs run_code explains, with its tenant and tools")
-    .option("--tools <dir>", "folder of tools (default: the configuration's tools, else the samples)")
-    .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
+    .option(...TOOLS)
+    .option(...CONFIG)
     .option("--yaml", "print the least policy rule under which the tool is granted what it asks for")
     .option(
       "--apply",

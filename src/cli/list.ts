@@ -1,6 +1,6 @@
 import { Command } from "commander";
-import { openEngine, readConfig, type Sources, withFolder } from "./open-engine.ts";
-import { openRegistry, orExit } from "./open-workflow.ts";
+import { CONFIG, TOOLS, openEngine, readConfig, type Sources, withFolder } from "./open-engine.ts";
+import { NATIVE_TOOLS, openRegistry, orExit } from "./open-workflow.ts";
 import { print, printJson } from "./output.ts";
 import type { ToolInfo } from "../kernel/tool/definition.ts";
 
@@ -14,8 +14,8 @@ interface Options {
 export function listCommand(): Command {
   return withFolder(new Command("list"))
     .description("list the tools of a folder")
-    .option("--tools <dir>", "folder of tools (default: the configuration's tools, else the samples)")
-    .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
+    .option(...TOOLS)
+    .option(...CONFIG)
     .option("--json", "print every detail as JSON")
     .action(list);
 }
@@ -57,11 +57,8 @@ interface Options extends Sources {
 export function listToolsCommand(): Command {
   return new Command("list-tools")
     .description("list the native tools available to workflows")
-    .option(
-      "--tools <dir>",
-      "folder of native tools (default: the configuration's, else calculator, echo, js_exec and python_exec)",
-    )
-    .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
+    .option(...NATIVE_TOOLS)
+    .option(...CONFIG)
     .option("--json", "print every detail as JSON")
     .action(listTools);
 }

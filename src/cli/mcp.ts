@@ -4,7 +4,7 @@ import type { Engine } from "../kernel/engine/engine.ts";
 import type { EngineOptions } from "../kernel/engine/options.ts";
 import { filesOfFailure } from "../kernel/tool/bundle/error.ts";
 import type { Configuration } from "../server/config/configuration.ts";
-import { engineOptions, readSettings, type Sources, withFolder, withSamples } from "./open-engine.ts";
+import { CONFIG, TOOLS, engineOptions, readSettings, type Sources, withFolder, withSamples } from "./open-engine.ts";
 import { say } from "./output.ts";
 import { type Config, LOG_LEVELS, type LogLevel } from "../server/config/schema.ts";
 import { openLog } from "./service-log.ts";
@@ -26,8 +26,8 @@ const DRAIN_MS = 2_000;
 export function mcpCommand(): Command {
   return withFolder(new Command("mcp"))
     .description("serve a folder of tools to an MCP client over stdin and stdout")
-    .option("--tools <dir>", "folder of tools (default: the configuration's tools, else the samples)")
-    .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
+    .option(...TOOLS)
+    .option(...CONFIG)
     .option("--code", "serve run_code and search_tools in place of the tools, for programs of a model")
     .option("--watch", "reload when the configuration, a tool, or a file that one is made of changes on disk")
     .addOption(

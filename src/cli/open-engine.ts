@@ -7,6 +7,16 @@ import { CliError, EXIT } from "./exit.ts";
 import { whileLoading } from "./progress.ts";
 import { sampleCapabilities, samplePolicy, sampleTools } from "./samples.ts";
 
+/** Options of commands that open an engine: their flags and help. */
+export const TOOLS = [
+  "--tools <dir>",
+  "folder of tools (default: the configuration's tools, else the samples)",
+] as const;
+export const CONFIG = [
+  "--config <file>",
+  "configuration file (default: glovebox.config.yaml or .json in this folder, if present)",
+] as const;
+
 /**
  * Adds the folder of tools as an argument, which is what people type first: the same as `--tools`. The action gets it
  * before its options.

@@ -10,6 +10,12 @@ export interface OpenedWorkflow extends AsyncDisposable {
   readonly registry: ToolRegistry;
 }
 
+/** The option of commands that open a workflow: its flags and help. */
+export const NATIVE_TOOLS = [
+  "--tools <dir>",
+  "folder of native tools (default: the configuration's, else calculator, echo, js_exec and python_exec)",
+] as const;
+
 const ENGINE = { workers: 1, executor: { kind: "process", spare: false } } as const;
 
 const EXITS: { readonly [Trouble in WorkflowTrouble]: number } = {

@@ -1,8 +1,8 @@
 import { Command } from "commander";
 import type { NormalizedWorkflow, PatternParts } from "../contrib/strands/index.ts";
 import { CliError, EXIT } from "./exit.ts";
-import type { Sources } from "./open-engine.ts";
-import { openWorkflow, orExit } from "./open-workflow.ts";
+import { CONFIG, type Sources } from "./open-engine.ts";
+import { NATIVE_TOOLS, openWorkflow, orExit } from "./open-workflow.ts";
 import { print, printJson, say } from "./output.ts";
 
 interface Options extends Sources {
@@ -14,11 +14,8 @@ export function planCommand(): Command {
   return new Command("plan")
     .description("show the steps of a workflow without running it")
     .argument("<file>", "the workflow's YAML file")
-    .option(
-      "--tools <dir>",
-      "folder of native tools (default: the configuration's, else calculator, echo, js_exec and python_exec)",
-    )
-    .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
+    .option(...NATIVE_TOOLS)
+    .option(...CONFIG)
     .option("--json", "print JSON")
     .action(plan);
 }

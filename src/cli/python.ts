@@ -2,7 +2,7 @@ import path from "node:path";
 import { Command } from "commander";
 import type { Requirement } from "../python/runtime/requirement.ts";
 import { CliError, EXIT } from "./exit.ts";
-import { orUsage, readConfig } from "./open-engine.ts";
+import { CONFIG, orUsage, readConfig } from "./open-engine.ts";
 import { print, printJson } from "./output.ts";
 import { whileWaiting } from "./progress.ts";
 
@@ -26,7 +26,7 @@ export function pythonCommand(): Command {
     .option("--index <url>", "package index (default: PIP_INDEX_URL, else https://pypi.org/simple/)")
     .option("--pyodide <url>", "folder of Pyodide's distribution, for compiled wheels (default: that of its CDN)")
     .option("--wheels <dir>", "folder of wheels (default: packages.wheels of the configuration)")
-    .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
+    .option(...CONFIG)
     .option("--json", "print JSON")
     .action(addPackages);
   return new Command("python").description("packages for tools in Python").addCommand(add);

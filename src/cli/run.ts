@@ -8,7 +8,7 @@ import { isObject } from "../kernel/base/json.ts";
 import type { Config } from "../server/config/schema.ts";
 import { authorLine } from "./author-line.ts";
 import { CliError, EXIT } from "./exit.ts";
-import { readConfig } from "./open-engine.ts";
+import { CONFIG, readConfig } from "./open-engine.ts";
 import { isWorkflow } from "./open-workflow.ts";
 import { say } from "./output.ts";
 import { reportResult } from "./report-result.ts";
@@ -49,7 +49,7 @@ export function runCommand(): Command {
       "--tools <dir>",
       "folder of tools to look up the name in (default: the configuration's tools, else the samples)",
     )
-    .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
+    .option(...CONFIG)
     .option("--record <file>", "record the call and everything it depends on in a file, for `glovebox replay`")
     .option("--result", "print the whole result instead of its output")
     .option("--json", "print the whole result, as --result does")

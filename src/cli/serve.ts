@@ -13,7 +13,7 @@ import { StoreError } from "../kernel/base/errors.ts";
 import { IN_MEMORY } from "../kernel/store/sqlite/layout.ts";
 import type { Server } from "../server/http/server.ts";
 import { CliError, EXIT } from "./exit.ts";
-import { openEngine, readSettings, withFolder, withSamples } from "./open-engine.ts";
+import { CONFIG, openEngine, readSettings, withFolder, withSamples } from "./open-engine.ts";
 import { warnOfFiles } from "./open-files.ts";
 import { print, say } from "./output.ts";
 import { Reload } from "./reload.ts";
@@ -56,7 +56,7 @@ const FLAGS = [
 export function serveCommand(): Command {
   const command = withFolder(new Command("serve"))
     .description("serve a folder of tools over HTTP")
-    .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
+    .option(...CONFIG)
     .option("--watch", "reload when the configuration, a tool, or a file that one is made of changes on disk");
   return addSettingFlags(command, FLAGS).action((_dir: string | undefined, options: Options) =>
     serve(options, command),

@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import { parseForWriting } from "../kernel/base/exact-json.ts";
 import { EXIT } from "./exit.ts";
-import { openEngine, readConfig, type Sources, withFolder } from "./open-engine.ts";
+import { CONFIG, TOOLS, openEngine, readConfig, type Sources, withFolder } from "./open-engine.ts";
 import { print, printJson } from "./output.ts";
 import type { TestCase } from "./test-cases.ts";
 
@@ -15,8 +15,8 @@ interface Options extends Sources {
 export function testCommand(): Command {
   return withFolder(new Command("test"))
     .description("test tools: run their examples, and replay recorded calls with their code as it is now")
-    .option("--tools <dir>", "folder of tools (default: the configuration's tools, else the samples)")
-    .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
+    .option(...TOOLS)
+    .option(...CONFIG)
     .option("--recordings <dir>", "folder of recordings (default: recordings in this folder, if present)")
     .option("--update", "write what recorded calls give now into their files, instead of failing")
     .option("--json", "print JSON")

@@ -5,7 +5,7 @@ import { isObject } from "../kernel/base/json.ts";
 import type { CodeModeOptions } from "../kernel/engine/code-mode-options.ts";
 import type { DeclaredTool } from "../kernel/tool/declarations/declare-tools.ts";
 import { CliError, EXIT } from "./exit.ts";
-import { openEngine, readConfig, type Sources, withFolder } from "./open-engine.ts";
+import { CONFIG, TOOLS, openEngine, readConfig, type Sources, withFolder } from "./open-engine.ts";
 import { countOf, print, printJson } from "./output.ts";
 import { wholeNumber } from "./setting-flags.ts";
 import { ask, parseJson, remoteServer, textOf } from "./remote-server.ts";
@@ -36,8 +36,8 @@ const ANSWER_MAX_CHARS = 64 * 1024 * 1024;
 export function typesCommand(): Command {
   return withFolder(new Command("types"))
     .description("write TypeScript declarations of the tools: what callers send to each, and what they are answered")
-    .option("--tools <dir>", "folder of tools (default: the configuration's tools, else the samples)")
-    .option("--config <file>", "configuration file (default: glovebox.config.yaml or .json in this folder, if present)")
+    .option(...TOOLS)
+    .option(...CONFIG)
     .option("--url <url>", "the address of a server whose tools are declared, instead of a folder")
     .option("--key-env <name>", "environment variable with a key for that server")
     .option("--out <file>", "file to write (default: print it)")

@@ -11,7 +11,7 @@ import { claimGroups } from "../kernel/base/os/cgroup.ts";
 import { watchPressure } from "../kernel/base/os/pressure.ts";
 import { importOptional } from "../kernel/base/optional-package.ts";
 import { CliError, EXIT } from "./exit.ts";
-import { engineOptions, orUsage, readSettings } from "./open-engine.ts";
+import { CONFIG, engineOptions, orUsage, readSettings } from "./open-engine.ts";
 import { warnOfFiles } from "./open-files.ts";
 import { forgetKeys } from "./service-keys.ts";
 import { openLog } from "./service-log.ts";
@@ -50,10 +50,7 @@ const IN_A_FLEET: Override = {
 export function workerCommand(): Command {
   const command = new Command("worker")
     .description("run the calls of a fleet's servers on this machine (fleet secret: GLOVEBOX_FLEET_SECRET)")
-    .option(
-      "--config <file>",
-      "configuration file (default: glovebox.config.yaml or .json in this folder, if present)",
-    );
+    .option(...CONFIG);
   return addSettingFlags(command, FLAGS).action((options: Options) => work(options, command));
 }
 
