@@ -378,6 +378,7 @@ function nameOf(definition: unknown): string {
   return typeof name === "string" && name !== "" ? name.slice(0, 128) : "(without a name)";
 }
 
-function loadError(tool: string, problem: string, details?: unknown): GloveboxError {
+/** The error of a tool that cannot be registered; `problem` goes on after its name. */
+export function loadError(tool: string, problem: string, details?: unknown): GloveboxError {
   return new GloveboxError("load_error", `tool "${tool}" ${problem}`, details);
 }

@@ -9,9 +9,8 @@ import { GloveboxError } from "../base/errors.ts";
 import { parseWritten } from "../base/exact-json.ts";
 import { isObject, type JsonValue } from "../base/json.ts";
 import type { Inspection, Runtime } from "../base/protocol/script.ts";
-import { checkDefinition } from "./definition.ts";
 import { definedIn } from "./defined-tool.ts";
-import type { CheckedDefinition, ToolLocation } from "./definition.ts";
+import { checkDefinition, type CheckedDefinition, loadError, type ToolLocation } from "./definition.ts";
 
 /** The result of a module's inspection, and its runtime. */
 type Found = Pick<Extract<Inspection, { ok: true }>, "contract" | "described" | "spec" | "defaultExport"> & {
@@ -194,8 +193,4 @@ function reading<Value>(name: string, read: () => Value): Value {
       pointer: error.pointer,
     });
   }
-}
-
-function loadError(tool: string, problem: string): GloveboxError {
-  return new GloveboxError("load_error", `tool "${tool}" ${problem}`);
 }

@@ -20,7 +20,7 @@ import {
 } from "../base/protocol/script.ts";
 import type { Bundle } from "./bundle/bundle.ts";
 import type { SchemaUse } from "./defined-tool.ts";
-import type { CheckedDefinition, RetryOn, ToolInfo } from "./definition.ts";
+import { type CheckedDefinition, loadError, type RetryOn, type ToolInfo } from "./definition.ts";
 import { stackMapper } from "./bundle/stack.ts";
 import type { StoredProgram } from "./program/program.ts";
 import type { ToolResult } from "../base/result.ts";
@@ -335,10 +335,6 @@ function readWrapped(answer: unknown): Outcome {
 
 function frozenCopy<Value>(value: Value): Value {
   return frozen(copyJson(value));
-}
-
-function loadError(tool: string, problem: string): GloveboxError {
-  return new GloveboxError("load_error", `tool "${tool}" ${problem}`);
 }
 
 /** Whether replacing one tool by the other changes nothing: then the old one stays, with its warm isolates. */

@@ -6,7 +6,7 @@ import type { Bundle } from "./bundle/bundle.ts";
 import { ContractError, type ModuleReaders, type ToolAnnotations } from "./contracts/contract.ts";
 import { mcp } from "./contracts/mcp.ts";
 import type { SchemaUse } from "./defined-tool.ts";
-import { type CheckedDefinition, checkDefinition } from "./definition.ts";
+import { type CheckedDefinition, checkDefinition, loadError } from "./definition.ts";
 import { checksOf, type PrepareContext } from "./load.ts";
 import { configFor, extrasIn, type LocationExtras, requireNames, together } from "./module.ts";
 import { type Loaded, type RegisteredTool, registeredTool } from "./registered-tool.ts";
@@ -200,8 +200,4 @@ function annotationsOf(listed: unknown, title: unknown): ToolAnnotations | undef
     if (error instanceof ContractError) return undefined;
     throw error;
   }
-}
-
-function loadError(tool: string, problem: string): GloveboxError {
-  return new GloveboxError("load_error", `tool "${tool}" ${problem}`);
 }

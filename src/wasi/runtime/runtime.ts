@@ -1,7 +1,7 @@
 import path from "node:path";
-import { GloveboxError } from "../../kernel/base/errors.ts";
 import { MODULE_BYTES_MAX, WasmError } from "../../kernel/base/wasm/wasm-sections.ts";
 import type { Bundle } from "../../kernel/tool/bundle/bundle.ts";
+import { loadError } from "../../kernel/tool/definition.ts";
 import { readFileAt } from "../../kernel/tool/package/file.ts";
 import { PackageError } from "../../kernel/tool/package/step.ts";
 import type { RuntimeSource, ToolRuntime } from "../../kernel/tool/runtimes/runtime.ts";
@@ -68,8 +68,4 @@ function bundle(bytes: Buffer, name: string): Bundle {
   }
   const text = bytes.toString("base64");
   return { runtime: "wasi", isCommand: true, text, bytes: bytes.length, sourceMap: "", sources: [] };
-}
-
-function loadError(tool: string, problem: string): GloveboxError {
-  return new GloveboxError("load_error", `tool "${tool}" ${problem}`);
 }
