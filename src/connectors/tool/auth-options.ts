@@ -259,7 +259,8 @@ function textOf(where: string, value: unknown): string {
   throw new TypeError(`${where} must be a text of 1 to ${TEXT_MAX} characters`);
 }
 
-function checkMembers(where: string, value: Readonly<Record<string, unknown>>, known: readonly string[]): void {
+/** Throws a `TypeError` for an option that is not known. `where`: the place of the options, such as `connectors.crm`. */
+export function checkMembers(where: string, value: Readonly<Record<string, unknown>>, known: readonly string[]): void {
   const odd = Object.keys(value).find((key) => !known.includes(key));
   if (odd === undefined) return;
   throw new TypeError(`${where}.${odd.slice(0, 64)} is not an option; the options of ${where} are ${known.join(", ")}`);

@@ -5,7 +5,7 @@ import { isPrivateHost } from "../../kernel/broker/capabilities/fetch/connection
 import { patternBelow } from "../capability/permission.ts";
 import type { NamedValue } from "../capability/route.ts";
 import { type RateLimit, RateLimiter } from "../../kernel/broker/capabilities/rate-limit.ts";
-import { type ConnectorAuth, NO_AUTH, resolveAuth } from "./auth-options.ts";
+import { checkMembers, type ConnectorAuth, NO_AUTH, resolveAuth } from "./auth-options.ts";
 import type { LoginSettings } from "../login/settings.ts";
 import { type OperationUndos, resolveUndos } from "./undo-options.ts";
 import { type ProcessFolders, type ProcessWalls, resolveWalls, WALLS } from "./mcp/process-walls.ts";
@@ -339,10 +339,4 @@ function textOf(where: string, value: unknown): string {
 function flag(where: string, value: unknown): boolean | undefined {
   if (value === undefined || typeof value === "boolean") return value;
   throw new TypeError(`${where} must be true or false`);
-}
-
-function checkMembers(where: string, value: Readonly<Record<string, unknown>>, known: readonly string[]): void {
-  const odd = Object.keys(value).find((key) => !known.includes(key));
-  if (odd === undefined) return;
-  throw new TypeError(`${where}.${odd.slice(0, 64)} is not an option; the options of ${where} are ${known.join(", ")}`);
 }
