@@ -1,6 +1,6 @@
 import { errnoOf } from "../../kernel/base/errno.ts";
 import { hashOf } from "../../kernel/tool/package/file.ts";
-import { PackageError, quoted } from "../../kernel/tool/package/step.ts";
+import { PackageError, quoted, shownUrl } from "../../kernel/tool/package/step.ts";
 import { type IndexedWheel, readIndexPage } from "./index-page.ts";
 
 /** The index of Python's own community. */
@@ -15,7 +15,6 @@ const REDIRECTS_MAX = 5;
 const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
 const ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1";
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
-const SHOWN_MAX = 300;
 
 interface Answer {
   readonly status: number;
@@ -50,19 +49,19 @@ export class PackageIndex {
     const page = new URL(`${this.address.pathname.replace(/\/*$/, "/")}${name}/`, this.address);
     const { status, type, url, bytes } = await this.#get(page, ACCEPT, PAGE_BYTES_MAX, PAGE_MS);
     if (status === 404) return [];
-    if (status !== 200) throw new PackageError(`the index responded with status ${status} to ${shown(page)}`);
+    if (status !== 200) throw new PackageError(`the index responded with status ${status} to ${shownUrl(page)}`);
     try {
       return readIndexPage(bytes.toString("utf8"), type, name, url);
     } catch (error) {
       if (!(error instanceof PackageError)) throw error;
-      throw new PackageError(`the page ${shown(page)} cannot be read: ${error.message}`);
+      throw new PackageError(`the page ${shownUrl(page)} cannot be read: ${error.message}`);
     }
   }
 
   /** Downloads a file, which has the hash that is named. Rejects with a `PackageError`. */
   async download(file: string, url: URL, sha256: string | null): Promise<Buffer> {
     const { status, bytes } = await this.#get(url, "*/*", this.#maxBytes, WHEEL_MS);
-    if (status !== 200) throw new PackageError(`${shown(url)} responded with status ${status}`);
+    if (status !== 200) throw new PackageError(`${shownUrl(url)} responded with status ${status}`);
     if (sha256 !== null && (await hashOf(bytes)) !== sha256) {
       throw new PackageError(`${quoted(file)} has another SHA-256 than the index names for it: nothing is kept`);
     }
@@ -86,10 +85,10 @@ export class PackageIndex {
         await response.body?.cancel();
         url = URL.parse(next, url) ?? url;
       }
-      throw new PackageError(`${shown(target)} redirects more than ${REDIRECTS_MAX} times`);
+      throw new PackageError(`${shownUrl(target)} redirects more than ${REDIRECTS_MAX} times`);
     } catch (error) {
       if (error instanceof PackageError) throw error;
-      if (signal.aborted) throw new PackageError(`${shown(url)} did not answer within ${ms} ms`);
+      if (signal.aborted) throw new PackageError(`${shownUrl(url)} did not answer within ${ms} ms`);
       throw new PackageError(`${url.origin} cannot be reached (${codeOf(error)})`);
     }
   }
@@ -97,7 +96,7 @@ export class PackageIndex {
   /** Pages and redirects lead to HTTPS, or back to the index itself. */
   #requireSafe(url: URL): void {
     if (url.protocol === "https:" || url.origin === this.address.origin) return;
-    throw new PackageError(`the index leads to ${shown(url)}, which is neither https nor its own origin`);
+    throw new PackageError(`the index leads to ${shownUrl(url)}, which is neither https nor its own origin`);
   }
 
   async #read(response: Response, url: URL, maxBytes: number): Promise<Buffer> {
@@ -106,7 +105,7 @@ export class PackageIndex {
     for await (const chunk of response.body ?? []) {
       size += chunk.length;
       this.#bytesLeft -= chunk.length;
-      if (size > maxBytes) throw new PackageError(`${shown(url)} is larger than ${maxBytes} bytes`);
+      if (size > maxBytes) throw new PackageError(`${shownUrl(url)} is larger than ${maxBytes} bytes`);
       if (this.#bytesLeft < 0) throw new PackageError(`all downloads are more than ${TOTAL_BYTES_MAX} bytes`);
       chunks.push(chunk);
     }
@@ -121,9 +120,4 @@ function isSecure({ protocol, hostname }: URL): boolean {
 function codeOf(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined;
   return errnoOf(cause) ?? "no connection";
-}
-
-/** An address without its query, which may hold secrets. */
-function shown({ origin, pathname }: URL): string {
-  return `${origin}${pathname}`.slice(0, SHOWN_MAX);
 }

@@ -10,11 +10,10 @@ import {
   REDIRECTS_MAX,
 } from "../../broker/capabilities/fetch/redirect.ts";
 import type { ResolvedPackageOptions } from "./options.ts";
-import { PackageError } from "./step.ts";
+import { PackageError, shownUrl } from "./step.ts";
 
 const DEADLINE_MS = 60_000;
 const HEADERS = { accept: "*/*", "accept-encoding": "identity" };
-const SHOWN_MAX = 300;
 
 /**
  * Downloads an archive. Each redirect is checked anew, as is the address of each connection. Rejects with a
@@ -50,7 +49,7 @@ async function request(
   const isAllowed = isPrivate || (url.protocol === "https:" && origins.some((pattern) => matchesUrl(pattern, url)));
   if (!isAllowed) {
     throw new PackageError(
-      `${shown(url)} is not where packages may come from; the operator can add it to packages.origins`,
+      `${shownUrl(url)} is not where packages may come from; the operator can add it to packages.origins`,
     );
   }
   const agent = await connections.agent(isPrivate);
@@ -65,10 +64,10 @@ async function request(
   try {
     const { location, "content-length": length } = headers;
     if (isRedirect(statusCode)) {
-      if (typeof location !== "string") throw new PackageError(`${shown(url)} redirects without a location`);
+      if (typeof location !== "string") throw new PackageError(`${shownUrl(url)} redirects without a location`);
       return { status: statusCode, location };
     }
-    if (statusCode !== 200) throw new PackageError(`${shown(url)} responded with status ${statusCode}`);
+    if (statusCode !== 200) throw new PackageError(`${shownUrl(url)} responded with status ${statusCode}`);
     if (Number(length ?? 0) > maxBytes) throw tooLarge(url, maxBytes);
     const chunks: Buffer[] = [];
     let size = 0;
@@ -86,7 +85,7 @@ async function request(
 
 function failed(error: unknown, url: URL, signal: AbortSignal): unknown {
   if (error instanceof PackageError) return error;
-  if (signal.aborted) return new PackageError(`${shown(url)} could not be downloaded within ${DEADLINE_MS} ms`);
+  if (signal.aborted) return new PackageError(`${shownUrl(url)} could not be downloaded within ${DEADLINE_MS} ms`);
   if (error instanceof PrivateAddressError) {
     const advice = `the operator can add "${url.origin}" to packages.privateOrigins`;
     return new PackageError(`${url.origin} resolves to an address that is not public; ${advice}`);
@@ -96,10 +95,5 @@ function failed(error: unknown, url: URL, signal: AbortSignal): unknown {
 }
 
 function tooLarge(url: URL, maxBytes: number): PackageError {
-  return new PackageError(`${shown(url)} is larger than ${maxBytes} bytes`);
-}
-
-/** A URL without its query, which may hold secrets. */
-function shown({ origin, pathname }: URL): string {
-  return `${origin}${pathname}`.slice(0, SHOWN_MAX);
+  return new PackageError(`${shownUrl(url)} is larger than ${maxBytes} bytes`);
 }

@@ -69,3 +69,10 @@ function asObject(details: unknown): object {
 export function quoted(name: string): string {
   return JSON.stringify(name.length > 200 ? `${name.slice(0, 200)}…` : name);
 }
+
+const URL_SHOWN_MAX = 300;
+
+/** A URL for messages, without its query, which may hold secrets. */
+export function shownUrl({ origin, pathname }: URL): string {
+  return `${origin}${pathname}`.slice(0, URL_SHOWN_MAX);
+}
