@@ -20,7 +20,7 @@ export interface Resources {
 
 const PREFIX = "agentspace://tools/";
 const MARKDOWN = "text/markdown";
-const ID = /^[A-Za-z0-9_.-]{1,128}$/;
+const NAME = /^[A-Za-z0-9_.-]{1,128}$/;
 const SHOWN_MAX = 256;
 
 const PAGE_TEMPLATE = {
@@ -60,7 +60,7 @@ export function addResources(server: Server, { manPages, model }: Resources, opt
       mimeType: MARKDOWN,
     }));
     if (next === undefined) return { resources };
-    return { resources, nextCursor: Buffer.from(next).toString("base64url") };
+    return { resources, nextCursor: cursorAfter(next) };
   });
   server.setRequestHandler("resources/templates/list", () => ({
     resourceTemplates: [
@@ -75,7 +75,7 @@ export function addResources(server: Server, { manPages, model }: Resources, opt
       return { contents: [{ uri, mimeType: OUTPUT_TEXT, text }] };
     }
     const id = uri.startsWith(PREFIX) ? uri.slice(PREFIX.length) : "";
-    const text = ID.test(id) ? manPages?.read(id) : undefined;
+    const text = NAME.test(id) ? manPages?.read(id) : undefined;
     if (text === undefined) throw new ResourceNotFoundError(uri.slice(0, SHOWN_MAX));
     return { contents: [{ uri, mimeType: MARKDOWN, text }] };
   });
@@ -108,8 +108,14 @@ function readOutputUri(uri: string): Record<string, unknown> | null {
   }
 }
 
-function readCursor(cursor: string): string {
-  const id = Buffer.from(cursor, "base64url").toString();
-  if (ID.test(id)) return id;
+/** The cursor of the page after a name. */
+export function cursorAfter(name: string): string {
+  return Buffer.from(name).toString("base64url");
+}
+
+/** The name in a cursor. Throws a `ProtocolError`. */
+export function readCursor(cursor: string): string {
+  const name = Buffer.from(cursor, "base64url").toString();
+  if (NAME.test(name)) return name;
   throw new ProtocolError(ProtocolErrorCode.InvalidParams, "invalid cursor: it does not come from this server");
 }

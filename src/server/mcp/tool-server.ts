@@ -1,17 +1,11 @@
-import {
-  CLIENT_CAPABILITIES_META_KEY,
-  type LoggingLevel,
-  ProtocolError,
-  ProtocolErrorCode,
-  Server,
-} from "@modelcontextprotocol/server";
+import { CLIENT_CAPABILITIES_META_KEY, type LoggingLevel, Server } from "@modelcontextprotocol/server";
 import { memberOf } from "../../kernel/base/json.ts";
 import type { RunOptions, ToolDescription, ToolRunner } from "../../standard/contracts.ts";
 import type { McpTool } from "../../kernel/tool/contracts/mcp.ts";
 import { forModel, type ModelOptions } from "../../kernel/tool/contracts/runner.ts";
 import { callTool, describeTool } from "./call.ts";
 import { ElicitedApprovals } from "./elicited-approval.ts";
-import { addResources, type ManPages, RESOURCES } from "./resources.ts";
+import { addResources, cursorAfter, type ManPages, readCursor, RESOURCES } from "./resources.ts";
 
 export interface McpServerOptions extends Pick<RunOptions, "tenant">, ModelOptions {
   /** Name and version, shown by clients. */
@@ -86,11 +80,5 @@ function pageOf(
   }
   const end = page.at(-1);
   if (end === undefined || rest.length === page.length) return { tools: page };
-  return { tools: page, nextCursor: Buffer.from(end.name).toString("base64url") };
-}
-
-function readCursor(cursor: string): string {
-  const name = Buffer.from(cursor, "base64url").toString();
-  if (/^[A-Za-z0-9_.-]{1,128}$/.test(name)) return name;
-  throw new ProtocolError(ProtocolErrorCode.InvalidParams, "invalid cursor: it does not come from this server");
+  return { tools: page, nextCursor: cursorAfter(end.name) };
 }
