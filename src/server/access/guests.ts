@@ -1,3 +1,4 @@
+import { BoundedCache } from "../../kernel/base/bounded-cache.ts";
 import { compileSchema, type Validator } from "../../kernel/base/schema/schema.ts";
 import { describeViolations } from "../../kernel/base/schema/violation.ts";
 import { Account } from "./account.ts";
@@ -55,7 +56,7 @@ let compiled: Validator | undefined;
 /** The callers of an application, by what it says of them, and holders of tokens. */
 export class Guests {
   /** Least recently used first. */
-  readonly #accounts = new Map<string, Account>();
+  readonly #accounts = new BoundedCache<Account>(ACCOUNTS_MAX);
   readonly #names = new Set<string>();
 
   /** Throws a `TypeError` that says what is wrong with a grant. */
@@ -73,12 +74,7 @@ export class Guests {
     const id = JSON.stringify([tenant, name, rate, quota]);
     const account = this.#accounts.get(id) ?? new Account(grant);
     if (rate === undefined && quota === undefined) return account;
-    this.#accounts.delete(id);
     this.#accounts.set(id, account);
-    for (const oldest of this.#accounts.keys()) {
-      if (this.#accounts.size <= ACCOUNTS_MAX) break;
-      this.#accounts.delete(oldest);
-    }
     return account;
   }
 

@@ -1,5 +1,6 @@
 import type { Ajv, ErrorObject, Format, ValidateFunction } from "ajv";
 import { fullFormats } from "ajv-formats/dist/formats.js";
+import { BoundedCache } from "../bounded-cache.ts";
 import { mayHaveLongInteger, parseWithBigInts } from "../exact-json.ts";
 import type { JsonSchema } from "../json.ts";
 import { ajv as library } from "./ajv.ts";
@@ -36,7 +37,7 @@ const MAX_REMEMBERED_LENGTH = 4 * 1024;
  * that are opened again have the same capabilities and configuration. The references are weak: a validator is freed
  * with its last user.
  */
-const inUse = new Map<string, WeakRef<Validator>>();
+const inUse = new BoundedCache<WeakRef<Validator>>(MAX_REMEMBERED);
 
 /** Compiled meta-schemas, one per dialect. */
 const metaSchemas = new Map<Dialect, Ajv>();
@@ -59,10 +60,7 @@ export function compileSchema(schema: JsonSchema, where: SchemaPlace): Validator
 function remembered(text: string, where: SchemaPlace): Validator {
   const key = `${where} ${text}`;
   const validator = inUse.get(key)?.deref() ?? compileText(text, where);
-  inUse.delete(key);
   inUse.set(key, new WeakRef(validator));
-  const [oldest] = inUse.keys();
-  if (inUse.size > MAX_REMEMBERED && oldest !== undefined) inUse.delete(oldest);
   return validator;
 }
 

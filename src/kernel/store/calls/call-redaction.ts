@@ -1,3 +1,4 @@
+import { BoundedCache } from "../../base/bounded-cache.ts";
 import { parseForWriting } from "../../base/exact-json.ts";
 import { isObject, type JsonSchema, nameOfSegment } from "../../base/json.ts";
 import type { DetailPart, DetailTexts } from "./call-record.ts";
@@ -30,7 +31,7 @@ const NOTHING_TOLD = ['{"asks":[],"asksOmitted":0}', '{"asks":[],"answers":[]}']
 
 /** Writes details as they are stored: without what the tool's schemas call a password. */
 export class DetailText {
-  readonly #parsed = new Map<string, readonly [input: JsonSchema, output: JsonSchema]>();
+  readonly #parsed = new BoundedCache<readonly [input: JsonSchema, output: JsonSchema]>(REMEMBERED_MAX);
 
   write(given: DetailTexts): WrittenDetail {
     const omitted: DetailPart[] = [...given.omitted];
@@ -60,13 +61,10 @@ export class DetailText {
   }
 
   #schemasOf(text: string): readonly [JsonSchema, JsonSchema] {
-    const known = this.#parsed.get(text);
-    if (known !== undefined) return known;
-    if (this.#parsed.size >= REMEMBERED_MAX) this.#parsed.clear();
-    const [input, output] = JSON.parse(text) as readonly [JsonSchema, JsonSchema | null];
-    const parsed = [input, output ?? true] as const;
-    this.#parsed.set(text, parsed);
-    return parsed;
+    return this.#parsed.getOrMake(text, () => {
+      const [input, output] = JSON.parse(text) as readonly [JsonSchema, JsonSchema | null];
+      return [input, output ?? true];
+    });
   }
 }
 
