@@ -1,5 +1,6 @@
 /** What the system knows of processes. Linux only: elsewhere there is nothing to see. */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 
 const ENDING_MS = 120_000;
@@ -41,6 +42,13 @@ export async function processesLeftIn(folder: string): Promise<string[]> {
   const untilMs = performance.now() + ENDING_MS;
   while (found().length > 0 && performance.now() < untilMs) await delay(LOOK_EVERY_MS);
   return found().map((pid) => commandOf(Number(pid)));
+}
+
+/** Processes of this machine whose command line holds the text. */
+export async function processesWith(text: string): Promise<number> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const lines = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")));
+  return lines.filter((line) => line.includes(text)).length;
 }
 
 function workingFolder(pid: string): string {

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { readdir, readFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { processesWith } from "../../processes.ts";
 import { settled, type Stage, wordsOf } from "../stage.ts";
 import type { Scene } from "./scene.ts";
 
@@ -28,20 +28,14 @@ async function play(stage: Stage, harm: string[], act: string, ends: readonly st
   const end = result?.success === true ? "ok" : result?.error?.code;
   if (end === undefined || !ends.includes(end)) harm.push(`${act}: ${wordsOf(result)}`);
   // A call that is over is answered before its processes are gone.
-  let left = await runningWith(`"tool_id":"${name}"`);
+  let left = await processesWith(`"tool_id":"${name}"`);
   for (let tries = 0; left > 0 && tries < TRIES; tries++) {
     await delay(100);
-    left = await runningWith(`"tool_id":"${name}"`);
+    left = await processesWith(`"tool_id":"${name}"`);
   }
   if (left > 0) harm.push(`${act}: ${left} processes are left`);
   await engine.unregister(name);
   return result?.output;
-}
-
-async function runningWith(text: string): Promise<number> {
-  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
-  const lines = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")));
-  return lines.filter((line) => line.includes(text)).length;
 }
 
 const scene = (name: string, act: string, ...ends: readonly string[]): Scene => ({

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { createRegistry } from "../../../src/contrib/agentspace/index.ts";
 import { defineCapability, type Engine, type ToolDefinition } from "../../../src/glovebox/index.ts";
-import { processesWith } from "../../kernel/broker/capabilities/exec/opened.ts";
+import { processesWith } from "../../processes.ts";
 import { buildTarGz } from "../../kernel/tool/package/build-tar.ts";
 import { buildZip } from "../../kernel/tool/package/build-zip.ts";
 import { newTree } from "../../kernel/tool/package/opening.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { MCP_LIMITS } from "../../../../src/connectors/tool/mcp/limits.ts";
 import { threadMs, usualMs } from "../../../turns.ts";
-import { processesWith } from "../../../kernel/broker/capabilities/exec/opened.ts";
+import { processesWith } from "../../../processes.ts";
 import { failureOf, noJail, opened, program, resultOf, textOf } from "./opened.ts";
 
 const MIB = 1024 * 1024;

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { processesWith } from "../../../kernel/broker/capabilities/exec/opened.ts";
+import { processesWith } from "../../../processes.ts";
 import { command, failureOf, noJail, opened, program, resultOf, textOf } from "./opened.ts";
 
 /** A number that no other process of the machine has on its command line. */

@@ -4,7 +4,8 @@ import path from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { referenceTool } from "../../../../src/contrib/amplifier/reference-tools.ts";
 import { createEngine, type Engine, type JsonValue } from "../../../../src/glovebox/index.ts";
-import { noJail, processesWith } from "../../../kernel/broker/capabilities/exec/opened.ts";
+import { processesWith } from "../../../processes.ts";
+import { noJail } from "../../../kernel/broker/capabilities/exec/opened.ts";
 
 let engine: Engine;
 let folder: string;

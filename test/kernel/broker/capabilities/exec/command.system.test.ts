@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { describe, expect, test } from "vitest";
 import { createExec } from "../../../../../src/kernel/broker/capabilities/exec/exec.ts";
 import { EXEC_LIMITS } from "../../../../../src/kernel/broker/capabilities/exec/grants.ts";
-import { noJail, opened, processesWith, refusedWith } from "./opened.ts";
+import { processesWith } from "../../../../processes.ts";
+import { noJail, opened, refusedWith } from "./opened.ts";
 
 /** A number of seconds that no other process of the machine sleeps for. */
 const mark = () => `${100_000 + Math.floor(Math.random() * 900_000)}.25`;

@@ -8,7 +8,8 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createEngine, defineCapability, type Engine, type ToolDefinition } from "../../../../../src/glovebox/index.ts";
-import { noJail, processesWith } from "./opened.ts";
+import { processesWith } from "../../../../processes.ts";
+import { noJail } from "./opened.ts";
 
 let engine: Engine;
 let folder: string;

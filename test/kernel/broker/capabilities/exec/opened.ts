@@ -1,5 +1,4 @@
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
-import { readdir, readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { onTestFinished } from "vitest";
@@ -54,13 +53,6 @@ export function folder(): string {
   const made = realpathSync(mkdtempSync(path.join(tmpdir(), "glovebox-exec-")));
   onTestFinished(() => rmSync(made, { recursive: true, force: true }));
   return made;
-}
-
-/** Processes of this machine whose command line holds the text. */
-export async function processesWith(text: string): Promise<number> {
-  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
-  const lines = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")));
-  return lines.filter((line) => line.includes(text)).length;
 }
 
 /** A refusal's outcome, or an error's message. */
