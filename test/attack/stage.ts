@@ -223,3 +223,14 @@ export async function settled<T>(promise: Promise<T>): Promise<T | undefined> {
     clearTimeout(timer);
   }
 }
+
+/** Calls a tool for a tenant, and gives its output or, where it failed, its code. */
+export async function ask(
+  stage: Stage,
+  name: string,
+  tenant: string,
+  args: Record<string, unknown> = {},
+): Promise<unknown> {
+  const result = await settled(stage.engine.execute({ name, arguments: args }, { tenant }));
+  return result === undefined ? "no answer" : (result.error?.code ?? result.output);
+}

@@ -1,15 +1,9 @@
 import { PATIENT_MS } from "../plan.ts";
-import { settled, type Stage, wordsOf } from "../stage.ts";
+import { ask, settled, wordsOf } from "../stage.ts";
 import type { Scene } from "./scene.ts";
 
 const LIMITS = { cpuMs: 10_000, wallMs: PATIENT_MS };
 const TRIES_MAX = 50;
-
-/** Calls a tool for a tenant, and gives its output or, where it failed, its code. */
-async function ask(stage: Stage, name: string, tenant: string, args: Record<string, unknown>): Promise<unknown> {
-  const result = await settled(stage.engine.execute({ name, arguments: args }, { tenant }));
-  return result === undefined ? "no answer" : (result.error?.code ?? result.output);
-}
 
 /** Keeps what it is given, or looks for it in all of the interpreter's memory. */
 const SCANNER = `import ctypes, gc

@@ -1,14 +1,8 @@
 import { PATIENT_MS } from "../plan.ts";
-import { settled, type Stage, wordsOf } from "../stage.ts";
+import { ask, settled, wordsOf } from "../stage.ts";
 import type { Scene } from "./scene.ts";
 
 const TRIES_MAX = 50;
-
-/** Calls a tool for a tenant, and gives its output or, where it failed, its code. */
-async function ask(stage: Stage, name: string, tenant: string, args: Record<string, unknown> = {}): Promise<unknown> {
-  const result = await settled(stage.engine.execute({ name, arguments: args }, { tenant }));
-  return result === undefined ? "no answer" : (result.error?.code ?? result.output);
-}
 
 /**
  * Which worker a call meets depends on what else runs: a look that meets one on which nothing was left is repeated once
