@@ -1,9 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import http from "node:http";
-import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { readdir, stat, writeFile } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
@@ -13,6 +12,7 @@ import { createServer, type Server } from "../../src/server/http/server.ts";
 import { DEAR, given, jsonOf, unchanged } from "../long-integers.ts";
 import { MAIN } from "../server/served.ts";
 import { type Ended, glovebox, ROOT } from "./command.ts";
+import { temporaryFolder } from "../kernel/tool/temporary.ts";
 
 const [reader, caller] = [createKey(), createKey()];
 
@@ -162,8 +162,7 @@ test.each([
 });
 
 test("calls export prints what a file has, and import adds it to another one, where it is replayed", async () => {
-  const folder = await mkdtemp(path.join(tmpdir(), "glovebox-export-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = await temporaryFolder();
   const [from, to, lines] = ["from.sqlite", "to.sqlite", "calls.jsonl"].map((name) => path.join(folder, name));
   const tool = { name: "add", description: "Adds.", source: "export default ({ a, b }) => a + b;" };
   const open = (file = "") =>
@@ -189,8 +188,7 @@ test("calls export prints what a file has, and import adds it to another one, wh
 });
 
 test("calls keep the digits of all integers: as they are listed, shown, exported, imported and run again", async () => {
-  const folder = await mkdtemp(path.join(tmpdir(), "glovebox-export-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = await temporaryFolder();
   const source = `export default async ({ ids }, { host }) => {
     await host.kv.set("ids", { ids });
     return host.kv.get("ids");
@@ -228,8 +226,7 @@ test("calls keep the digits of all integers: as they are listed, shown, exported
 });
 
 test("calls export leaves a damaged file as it is, and says so", async () => {
-  const folder = await mkdtemp(path.join(tmpdir(), "glovebox-export-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = await temporaryFolder();
   const file = path.join(folder, "calls.sqlite");
   await writeFile(file, "no database at all".repeat(1_000));
   const exported = await glovebox(ROOT, ["calls", "export", "--file", file]);
@@ -238,8 +235,7 @@ test("calls export leaves a damaged file as it is, and says so", async () => {
 });
 
 test("calls import names a line without an end", async () => {
-  const folder = await mkdtemp(path.join(tmpdir(), "glovebox-import-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = await temporaryFolder();
   const lines = path.join(folder, "calls.jsonl");
   await writeFile(lines, "x".repeat(9 * 1024 * 1024));
   const imported = await glovebox(ROOT, ["calls", "import", lines, "--file", path.join(folder, "to.sqlite")]);
@@ -247,8 +243,7 @@ test("calls import names a line without an end", async () => {
 });
 
 test("calls backup copies the store while a server writes it, and a server goes on with the copy", async () => {
-  const folder = await mkdtemp(path.join(tmpdir(), "glovebox-backup-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = await temporaryFolder();
   const [from, copy] = [path.join(folder, "calls.sqlite"), path.join(folder, "copy")];
   let runs = 0;
   const effect = { name: "effect", methods: { have: { handler: () => ++runs } } };
@@ -292,8 +287,7 @@ test("calls backup copies the store while a server writes it, and a server goes 
 });
 
 test("calls export, import and backup of a sealed file need its secret, but for the copy", async () => {
-  const folder = await mkdtemp(path.join(tmpdir(), "glovebox-sealed-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = await temporaryFolder();
   const at = (name: string): string => path.join(folder, name);
   const secret = "a secret of the file";
   const sealed = await createEngine({ workers: 1, executor: "threads", calls: { path: at("one"), secret } });

@@ -1,11 +1,11 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import type { CallFilter, CallSummary, Engine } from "../../src/glovebox/index.ts";
 import { glovebox, ROOT } from "../cli/command.ts";
 import { connectTo } from "../redis-server.ts";
 import { createFleetEngine, POLL, startFleet, type TestFleet } from "./fleet.ts";
+import { temporaryFolder } from "../kernel/tool/temporary.ts";
 
 const SECRET = "a secret of the fleet";
 const TENANTS = ["acme", "beta", ""];
@@ -82,8 +82,7 @@ test("each server finds the calls of all, also after it was begun anew, and runs
 });
 
 test("calls of a fleet are exported and imported without a server", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "glovebox-fleet-export-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = await temporaryFolder();
   const engine = await serve();
   await engine.execute({ id: "sum", name: "tool1", arguments: { why: "" } });
   await expect.poll(() => engine.calls.get("sum"), POLL).toBeDefined();

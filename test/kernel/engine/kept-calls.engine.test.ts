@@ -1,10 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type CallOptions, createEngine, type Engine } from "../../../src/glovebox/index.ts";
 import { hiddenIn, hidingOptions, makeHidingCalls, serveEcho } from "./hidden-values.ts";
+import { temporaryFolder } from "../tool/temporary.ts";
 
 const ERROR = { type: "object", properties: { why: { type: "string" } } };
 const TOOLS = [
@@ -32,12 +31,6 @@ const TOOLS = [
     source: 'export default (input, { host }) => host.tools.call("add", input);',
   },
 ];
-
-async function folder(): Promise<string> {
-  const made = await mkdtemp(join(tmpdir(), "glovebox-kept-"));
-  onTestFinished(() => rm(made, { recursive: true, force: true }));
-  return made;
-}
 
 async function open(calls: CallOptions | undefined, stateDir?: string): Promise<Engine> {
   const engine = await createEngine({
@@ -188,7 +181,7 @@ describe("an engine with the option calls", () => {
 
 describe("what is kept", () => {
   test("nothing is kept without the option", async () => {
-    const stateDir = await folder();
+    const stateDir = await temporaryFolder();
     const engine = await open(undefined, stateDir);
     await engine.execute({ name: "add", arguments: { a: 1, b: 2 } });
     await expect(engine.calls.list()).rejects.toThrow("the engine keeps no calls: set its option calls");
@@ -209,7 +202,7 @@ describe("what is kept", () => {
   });
 
   test("calls are found again by the next engine of the state folder", async () => {
-    const stateDir = await folder();
+    const stateDir = await temporaryFolder();
     const first = await open({}, stateDir);
     await first.execute({ id: "kept", name: "add", arguments: { a: 1, b: 2 } });
     await first.close();
@@ -218,7 +211,7 @@ describe("what is kept", () => {
   });
 
   test("no byte on disk is of a password, of a secret that a server gives back, or of a tool's config", async () => {
-    const stateDir = await folder();
+    const stateDir = await temporaryFolder();
     await using upstream = await serveEcho();
     const engine = await createEngine({ ...hidingOptions(upstream.origin), calls: { keep: "everything" }, stateDir });
     onTestFinished(() => engine.close());

@@ -4,8 +4,8 @@ import path from "node:path";
 import { onTestFinished } from "vitest";
 import { GloveboxError } from "../../../src/kernel/base/errors.ts";
 
-/** A folder that holds `files` and goes when the test ends. */
-export async function temporaryFolder(files: Record<string, string>): Promise<string> {
+/** A folder that holds `files`, or nothing, and goes when the test ends. */
+export async function temporaryFolder(files: Record<string, string> = {}): Promise<string> {
   const folder = await realpath(await mkdtemp(path.join(tmpdir(), "glovebox-tool-")));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   for (const [name, text] of Object.entries(files)) {

@@ -1,14 +1,14 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { createEngine } from "../../../src/glovebox/index.ts";
 import { createServer, type Server } from "../../../src/server/http/server.ts";
 import { MAIN } from "../served.ts";
+import { temporaryFolder } from "../../kernel/tool/temporary.ts";
 
 const SOURCE = "export default ({ n }) => ({ n, drawn: Math.random() });";
 
@@ -101,8 +101,7 @@ describe("the service", () => {
   }
 
   test("gives the same answer after it was killed, and makes no file before the first key", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "glovebox-serve-"));
-    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const folder = await temporaryFolder();
     const { mkdir } = await import("node:fs/promises");
     await mkdir(join(folder, "tools"));
     await writeFile(

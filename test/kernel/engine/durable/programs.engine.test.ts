@@ -1,12 +1,11 @@
-import { mkdtemp, rm } from "node:fs/promises";
 import { createServer as createHttpServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { codeMode } from "../../../../src/code-mode/index.ts";
 import { createEngine, type DurableCall, type Engine, type ToolResult } from "../../../../src/glovebox/index.ts";
 import { byLength } from "../../../length.ts";
+import { temporaryFolder } from "../../tool/temporary.ts";
 
 /* Programs of code mode wait where a tool needs an approval, and by themselves. */
 
@@ -116,8 +115,7 @@ test.each([
 });
 
 test("a race of a signal and a time ends with the time that came while no engine was there", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "glovebox-race-"));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = await temporaryFolder();
   const open = () =>
     createEngine({ workers: 1, executor: "threads", codeMode: {}, calls: { path: join(folder, "calls.sqlite") } });
   const first = await open();

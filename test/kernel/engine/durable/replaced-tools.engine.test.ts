@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import {
@@ -9,6 +7,7 @@ import {
   type Engine,
   type EngineOptions,
 } from "../../../../src/glovebox/index.ts";
+import { temporaryFolder } from "../../tool/temporary.ts";
 
 /* A tool that is replaced while an approval is open: what was shown is what runs, or nothing is. */
 
@@ -73,8 +72,7 @@ test.each(["pay", "shop"])("nobody can approve what was shown of it, and whoever
 
 /** A call that waits is approved by a process without tools, and goes on in one with another version of the tool. */
 async function handedOver(name: string) {
-  const folder = await mkdtemp(join(tmpdir(), "glovebox-replaced-"));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = await temporaryFolder();
   const path = join(folder, "calls.sqlite");
   const first = await open({ tools: [payOf("old"), SHOP], calls: { path } });
   const call = await paused(first, name);

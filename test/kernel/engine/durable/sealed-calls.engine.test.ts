@@ -1,18 +1,16 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { createEngine, defineCapability, type Engine } from "../../../../src/glovebox/index.ts";
 import { createServer } from "../../../../src/server/http/server.ts";
+import { temporaryFolder } from "../../tool/temporary.ts";
 
 /* Calls of a file that is sealed with `calls.secret`, through the engine. */
 
 const SECRET = "a secret of the engines";
 
 async function place() {
-  const folder = await mkdtemp(join(tmpdir(), "glovebox-sealed-"));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = await temporaryFolder();
   const path = join(folder, "calls.sqlite");
   const effects: unknown[] = [];
   const charge = defineCapability({ name: "charge", methods: { now: { handler: (args) => void effects.push(args) } } });

@@ -1,8 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { closeSync, constants, openSync, readFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import {
@@ -13,6 +11,7 @@ import {
   type EngineOptions,
 } from "../../../../src/glovebox/index.ts";
 import { runProgram } from "../program.ts";
+import { temporaryFolder } from "../../tool/temporary.ts";
 
 const notes = defineCapability({
   name: "notes",
@@ -25,12 +24,6 @@ const notes = defineCapability({
     },
   },
 });
-
-async function folder(): Promise<string> {
-  const made = await mkdtemp(join(tmpdir(), "glovebox-audit-"));
-  onTestFinished(() => rm(made, { recursive: true, force: true }));
-  return made;
-}
 
 /** An engine whose tool `asks` evaluates what it is given, and whose tool `parent` calls another one. */
 async function open(options: EngineOptions): Promise<Engine> {
@@ -69,7 +62,7 @@ const ADD = { method: "add", text: "five!" };
 
 describe("the audit of an engine", () => {
   test("has an entry for each thing that tools asked for, granted or not", async () => {
-    const path = join(await folder(), "audit.jsonl");
+    const path = join(await temporaryFolder(), "audit.jsonl");
     const engine = await open({ audit: path });
     await engine.execute({ id: "1", name: "asks", arguments: { ...ADD, times: 2 } }, { tenant: "acme" });
     await engine.execute({ id: "2", name: "asks", arguments: { method: "fail" } });
@@ -112,7 +105,7 @@ describe("the audit of an engine", () => {
   });
 
   test("lets an engine close whose pipe nobody reads", async () => {
-    const path = join(await folder(), "pipe");
+    const path = join(await temporaryFolder(), "pipe");
     execFileSync("sh", ["-c", 'mkfifo "$0"', path]);
     const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     onTestFinished(() => closeSync(reader));
@@ -135,7 +128,9 @@ describe("the audit of an engine", () => {
 });
 
 test("an engine does not start where its audit cannot be written, and leaves nothing behind", async () => {
-  const { stdout, stderr, code } = await runProgram("audits-nowhere", [join(await folder(), "no", "audit.jsonl")]);
+  const { stdout, stderr, code } = await runProgram("audits-nowhere", [
+    join(await temporaryFolder(), "no", "audit.jsonl"),
+  ]);
   expect({ stdout: stdout.trim(), stderr, code }).toEqual({
     stdout: "TypeError: the audit file cannot be opened: ENOENT",
     stderr: "",

@@ -1,8 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { appendFileSync, closeSync, constants, openSync, readFileSync, readSync, statSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import {
@@ -18,6 +16,7 @@ import {
   type CapabilityOutcome,
 } from "../../../../src/kernel/broker/capability-event.ts";
 import { type AuditDown, type AuditDrop, Events } from "../../../../src/kernel/engine/telemetry/events.ts";
+import { temporaryFolder } from "../../tool/temporary.ts";
 
 interface World {
   readonly events: Events;
@@ -33,12 +32,6 @@ function open(target: AuditTarget): World {
   const audit = new Audit(target, events);
   onTestFinished(() => audit.close());
   return { events, audit, drops, tell: (event) => events.emit("capability:call", event) };
-}
-
-async function folder(): Promise<string> {
-  const made = await mkdtemp(join(tmpdir(), "glovebox-audit-"));
-  onTestFinished(() => rm(made, { recursive: true, force: true }));
-  return made;
 }
 
 interface Told {
@@ -68,7 +61,7 @@ const droppedOf = (drops: readonly Partial<AuditDrop>[]) => drops.reduce((sum, {
 
 /** A pipe with a name, and a reader that reads when it is told to. */
 async function openPipe() {
-  const path = join(await folder(), "pipe");
+  const path = join(await temporaryFolder(), "pipe");
   execFileSync("sh", ["-c", 'mkfifo "$0"', path]);
   const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   onTestFinished(() => closeSync(file));
@@ -90,7 +83,7 @@ async function openPipe() {
 
 describe("an entry", () => {
   test("says who asked for what, when, and what came of it, on a line of its own", async () => {
-    const path = join(await folder(), "audit.jsonl");
+    const path = join(await temporaryFolder(), "audit.jsonl");
     const { audit, tell } = open(path);
     tell(event({ rules: [0, 2], parentId: "p" }));
     tell(event({ step: 2, method: 'a\n"b' }));
@@ -164,7 +157,7 @@ describe("an entry", () => {
 
 describe("a file", () => {
   test("is made for its owner alone, and appended to where it is there", async () => {
-    const path = join(await folder(), "audit.jsonl");
+    const path = join(await temporaryFolder(), "audit.jsonl");
     const first = open(path);
     first.tell(event({ step: 1 }));
     await first.audit.close();
@@ -177,7 +170,7 @@ describe("a file", () => {
   });
 
   test("keeps a line that was cut off apart from the next one", async () => {
-    const path = join(await folder(), "audit.jsonl");
+    const path = join(await temporaryFolder(), "audit.jsonl");
     appendFileSync(path, '{"step":1}\n{"st');
     const { audit, tell } = open(path);
     tell(event({ step: 2 }));
@@ -189,7 +182,7 @@ describe("a file", () => {
   });
 
   test("has every entry in order where they come fast, and all of them after closing", async () => {
-    const path = join(await folder(), "audit.jsonl");
+    const path = join(await temporaryFolder(), "audit.jsonl");
     const { audit, drops, tell } = open(path);
     const count = 3_000;
     for (let step = 1; step <= count; step++) tell(event({ step }));
@@ -200,7 +193,7 @@ describe("a file", () => {
   });
 
   test("keeps nothing waiting that is written without closing", async () => {
-    const path = join(await folder(), "audit.jsonl");
+    const path = join(await temporaryFolder(), "audit.jsonl");
     const { tell } = open(path);
     for (let step = 1; step <= 3; step++) {
       tell(event({ step }));
@@ -209,7 +202,7 @@ describe("a file", () => {
   });
 
   test("that cannot be opened is refused at once, with the reason and without its path in the message", async () => {
-    const path = join(await folder(), "nowhere", "audit.jsonl");
+    const path = join(await temporaryFolder(), "nowhere", "audit.jsonl");
     expect(() => open(path)).toThrow(/^the audit file cannot be opened: ENOENT$/);
   });
 
@@ -281,7 +274,7 @@ describe("a pipe", () => {
   });
 
   test("that has no reader at all is refused, and holds no thread", async () => {
-    const path = join(await folder(), "pipe");
+    const path = join(await temporaryFolder(), "pipe");
     execFileSync("sh", ["-c", 'mkfifo "$0"', path]);
     expect(() => open(path)).toThrow("cannot be opened");
   });
