@@ -77,10 +77,10 @@ function signWith(algorithm: unknown, bytes: Uint8Array, input: unknown): Uint8A
   if (key.kind === "curve") {
     const secret = key.secret;
     if (key.curve.kind !== "ec") return signWhole(key.curve, bytes, secret);
-    const signature = signEcdsa(key.curve, hashingOf(nameOf(algorithm, "sha256"))(bytes), secret);
+    const signature = signEcdsa(key.curve, hashingOf(nameOf(algorithm))(bytes), secret);
     return dsaEncoding === "ieee-p1363" ? signature : toDer(signature);
   }
-  const name = nameOf(algorithm, "sha256");
+  const name = nameOf(algorithm);
   const hashing = hashingOf(name);
   const digest = hashing(bytes);
   if (padding !== PSS && key.isPss !== true) return signPkcs1(key.secret, name, digest);
@@ -92,8 +92,8 @@ function signWith(algorithm: unknown, bytes: Uint8Array, input: unknown): Uint8A
   return signPss(key.secret, hashing, digest, random(size));
 }
 
-function nameOf(algorithm: unknown, usual: string): string {
-  if (algorithm === null || algorithm === undefined) return usual;
+function nameOf(algorithm: unknown): string {
+  if (algorithm === null || algorithm === undefined) return "sha256";
   checkString(algorithm, "algorithm");
   return algorithm;
 }
@@ -104,11 +104,9 @@ function verifyWith(algorithm: unknown, bytes: Uint8Array, input: unknown, signa
   if (key.kind === "curve") {
     if (key.curve.kind !== "ec") return verifyWhole(key.curve, bytes, signature, key.point);
     const plain = dsaEncoding === "ieee-p1363" ? signature : fromDer(key.curve, signature);
-    return (
-      plain !== undefined && verifyEcdsa(key.curve, hashingOf(nameOf(algorithm, "sha256"))(bytes), plain, key.point)
-    );
+    return plain !== undefined && verifyEcdsa(key.curve, hashingOf(nameOf(algorithm))(bytes), plain, key.point);
   }
-  const name = nameOf(algorithm, "sha256");
+  const name = nameOf(algorithm);
   const hashing = hashingOf(name);
   const digest = hashing(bytes);
   if (padding !== PSS && key.isPss !== true) return verifyPkcs1(key.open, name, digest, signature);

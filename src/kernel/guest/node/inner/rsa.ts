@@ -120,20 +120,14 @@ function xor(a: Uint8Array, b: Uint8Array): Uint8Array {
   return a.map((byte, at) => byte ^ (b[at] ?? 0));
 }
 
-export function signPss(
-  key: RsaPrivate,
-  hash: Hashing,
-  digest: Uint8Array,
-  salt: Uint8Array,
-  maskHash: Hashing = hash,
-): Uint8Array {
+export function signPss(key: RsaPrivate, hash: Hashing, digest: Uint8Array, salt: Uint8Array): Uint8Array {
   const bits = modulusBits(key) - 1;
   const size = (bits + 7) >>> 3;
   const hashed = hash(join(new Uint8Array(8), digest, salt));
   const filler = size - salt.length - hashed.length - 2;
   if (filler < 0) throw new RangeError("the key is too short for the data");
   const block = join(new Uint8Array(filler), Uint8Array.of(1), salt);
-  const masked = xor(block, mask(maskHash, hashed, block.length));
+  const masked = xor(block, mask(hash, hashed, block.length));
   masked[0] = (masked[0] ?? 0) & (0xff >>> (8 * size - bits));
   const encoded = join(masked, hashed, Uint8Array.of(0xbc));
   return bytesOfBig(raisePrivate(key, bigOf(encoded)), modulusBytes(key));
@@ -146,7 +140,6 @@ export function verifyPss(
   digest: Uint8Array,
   signature: Uint8Array,
   saltLength: number | undefined,
-  maskHash: Hashing = hash,
 ): boolean {
   const bits = modulusBits(key) - 1;
   const size = (bits + 7) >>> 3;
@@ -160,7 +153,7 @@ export function verifyPss(
   const masked = encoded.subarray(0, blockLength);
   const hashed = encoded.subarray(blockLength, size - 1);
   if (((masked[0] ?? 0) & ~(0xff >>> (8 * size - bits)) & 0xff) !== 0) return false;
-  const block = xor(masked, mask(maskHash, hashed, blockLength));
+  const block = xor(masked, mask(hash, hashed, blockLength));
   block[0] = (block[0] ?? 0) & (0xff >>> (8 * size - bits));
   const one = block.findIndex((byte) => byte !== 0);
   if (one < 0 || block[one] !== 1) return false;
