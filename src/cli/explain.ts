@@ -160,7 +160,7 @@ function section(title: string, rows: readonly Row[], none: string): string[] {
 }
 
 /** Prints which parts of a workflow are supported, and how to change the others. */
-export async function explainWorkflow(file: string, json: boolean, sources: Sources): Promise<void> {
+async function explainWorkflow(file: string, json: boolean, sources: Sources): Promise<void> {
   await orExit(async () => {
     const { remediationReport } = await import("../contrib/strands/index.ts");
     await using opened = await openWorkflow(file, sources);

@@ -120,7 +120,7 @@ const REST_OF_LINE = `${ESCAPE}K`;
 const REST_OF_SCREEN = `${ESCAPE}J`;
 
 /** Takes over the terminal's screen until disposed. */
-export class Screen implements Disposable {
+class Screen implements Disposable {
   readonly #out: WriteStream;
 
   constructor(out: WriteStream) {

@@ -54,7 +54,7 @@ function summary(checks: readonly ToolCheck[]): string {
 }
 
 /** Validates a workflow's file and prints each problem on one line. */
-export async function validateWorkflow(file: string, json = false): Promise<void> {
+async function validateWorkflow(file: string, json = false): Promise<void> {
   await orExit(async () => {
     const { load_spec, SpecError } = await import("../contrib/strands/index.ts");
     const problems = await load_spec(file).then(

@@ -124,7 +124,7 @@ function countOf(total: number): string {
 }
 
 /** The declaration of `tools`, with the types that its members name. */
-export function writeTools(namespaces: readonly Pick<Namespace, "name" | "declared">[]): string {
+function writeTools(namespaces: readonly Pick<Namespace, "name" | "declared">[]): string {
   const shown = namespaces.filter(({ declared }) => declared.length > 0);
   if (shown.length === 0) return "";
   const types = shown.flatMap(({ declared }) => declared.map(({ as }) => as.types)).filter((text) => text !== "");

@@ -86,7 +86,7 @@ export const RECORDS_LAYOUT: DatabaseLayout = {
 
 const RECORD_MAX_BYTES = 1024 * 1024;
 /** Maximum number of versions of a record of which something is kept; the oldest go first. */
-export const VERSIONS_MAX = 50;
+const VERSIONS_MAX = 50;
 /** Part of the records that one tenant may have, which leaves room for others. */
 const TENANT_SHARE = 1 / 4;
 const COLUMNS = "revision, tenant, created_ms, registered_ms, registered_by, path, grants, record";

@@ -30,7 +30,7 @@ export interface CapabilityReport {
 }
 
 /** Supported patterns. */
-export const PATTERNS: readonly string[] = Object.keys(CONFIGS);
+const PATTERNS: readonly string[] = Object.keys(CONFIGS);
 
 /** Supported features of workflows. */
 export const SUPPORTED: { readonly [feature: string]: readonly string[] } = {

@@ -66,7 +66,7 @@ function endpoint(host: string): URL {
 }
 
 /** Pause before a retry, in milliseconds: at least what the server asks for, within the limit. */
-export function pauseBefore(attempt: number, askedMs: number, options: Omit<ChatOptions, "host">): number {
+function pauseBefore(attempt: number, askedMs: number, options: Omit<ChatOptions, "host">): number {
   const { backoff = "exponential", pauseMinMs = FIRST_PAUSE_MS, pauseMaxMs = PAUSE_MAX_MS } = options;
   const longest = Math.min(PAUSE_LIMIT_MS, Math.max(pauseMinMs, pauseMaxMs));
   const grown = Math.min(longest, backoff === "constant" ? pauseMinMs : pauseMinMs * 2 ** attempt);

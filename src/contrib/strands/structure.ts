@@ -36,7 +36,7 @@ function taskProblems(tasks: readonly Task[]): readonly SpecProblem[] {
 }
 
 /** A path of tasks that leads back to its first; `null` without a cycle. */
-export function findCycle(tasks: readonly Task[]): readonly string[] | null {
+function findCycle(tasks: readonly Task[]): readonly string[] | null {
   const deps = new Map(tasks.map((task) => [task.id, task.deps ?? []]));
   const done = new Set<string>();
   const visit = (id: string, path: readonly string[]): readonly string[] | null => {

@@ -7,7 +7,7 @@ export interface Patience {
 }
 
 /** A wait timed out or was cancelled. */
-export class ImpatientError extends Error {
+class ImpatientError extends Error {
   override readonly name = "ImpatientError";
 }
 

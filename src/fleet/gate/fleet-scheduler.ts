@@ -295,7 +295,7 @@ export interface AdmitArguments {
   readonly args: readonly (string | number)[];
 }
 
-export function admitArguments(
+function admitArguments(
   entries: readonly CapEntry[],
   terms: { readonly keys: FleetKeys; readonly server: string; readonly channel: string },
 ): AdmitArguments {

@@ -1,7 +1,7 @@
 import { Script } from "../redis/script.ts";
 
 /** Calls that one script removes, and looks at: Redis serves nobody else for up to a millisecond. */
-export const REMOVED_MAX = 64;
+const REMOVED_MAX = 64;
 export const LOOKED_MAX = 500;
 /** Size of what one script reads for an export. */
 const READ_BYTES = 4 * 1024 * 1024;

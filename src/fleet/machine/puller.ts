@@ -155,7 +155,7 @@ export class JobPuller {
 }
 
 /** Renews job locks on a connection without large commands. */
-export class JobLocks {
+class JobLocks {
   readonly #queue: Queue;
   readonly #lockMs: number;
 

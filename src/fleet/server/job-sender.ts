@@ -312,7 +312,7 @@ export function costOf(turnTime: TurnTimeEstimate): number {
 }
 
 /** Groups calls into jobs, in due order. */
-export function packJobs(placed: readonly PlacedCall[]): readonly (readonly PlacedCall[])[] {
+function packJobs(placed: readonly PlacedCall[]): readonly (readonly PlacedCall[])[] {
   const jobs: PlacedCall[][] = [];
   let open: PlacedCall[] = [];
   let [length, expectedMs] = [0, 0];

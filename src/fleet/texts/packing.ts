@@ -21,7 +21,7 @@ export interface TextSeal {
 }
 
 /** Maximum size of a text, in bytes: twice that is still a valid string in V8. */
-export const TEXT_BYTES_MAX = 256 * 1024 * 1024;
+const TEXT_BYTES_MAX = 256 * 1024 * 1024;
 
 /** zstd at its default level compresses JavaScript and Base64 as well as deflate does, in a quarter of the time. */
 const COMPRESSION = { params: { [constants.ZSTD_c_compressionLevel]: 3 } };

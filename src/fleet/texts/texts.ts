@@ -227,7 +227,7 @@ export interface RedisTextStoreOptions {
 }
 
 /** Texts in Redis itself: the default place for all that are small enough. */
-export class RedisTextStore implements TextStore {
+class RedisTextStore implements TextStore {
   readonly #connection: RedisConnection;
   readonly #ttlMs: number;
   readonly #waitMs: number;

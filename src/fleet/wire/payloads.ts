@@ -10,7 +10,7 @@ import type { FleetKeys } from "./keys.ts";
  */
 const INLINE_MAX = 64 * 1024;
 /** Lifetime of a side key, in milliseconds. */
-export const SIDE_TTL_MS = 10 * 60_000;
+const SIDE_TTL_MS = 10 * 60_000;
 
 /** Maximum size read of a side key, in bytes: the longest output, JSON-encoded twice and in Base64. */
 const SIDE_MAX_BYTES = 256 * 1024 * 1024;

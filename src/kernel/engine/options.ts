@@ -287,7 +287,7 @@ function checkDuration(name: string, value: unknown): void {
 
 /** Least of `modelChars`, and its default. */
 export const MODEL_CHARS_MIN = 1_000;
-export const MODEL_CHARS_DEFAULT = 25_000;
+const MODEL_CHARS_DEFAULT = 25_000;
 
 /** Throws a `RangeError` where it is invalid. */
 export function resolveModelChars(value: number | undefined, otherwise = MODEL_CHARS_DEFAULT): number {

@@ -13,7 +13,7 @@ export interface TrustGroup {
 }
 
 /** The operator's tools, and those that others registered. */
-export const TRUST_DEFAULT: readonly TrustGroup[] = [{ name: "own", registrants: [OPERATOR] }, { name: "brought" }];
+const TRUST_DEFAULT: readonly TrustGroup[] = [{ name: "own", registrants: [OPERATOR] }, { name: "brought" }];
 /** Calls that no group names. */
 const REST: TrustGroup = { name: "rest" };
 const GROUPS_MAX = 16;

@@ -13,7 +13,7 @@ export type Libraries = ReadonlyMap<string, Library>;
 /** The folder in site-packages where libraries are found by their names alone; the interpreter knows it too. */
 export const LIBRARIES_FOLDER = ".libraries";
 /** Maximum of all libraries of a tool: each worker holds their text, and V8 their code. */
-export const LIBRARIES_BYTES_MAX = 32 * 1024 * 1024;
+const LIBRARIES_BYTES_MAX = 32 * 1024 * 1024;
 const LIBRARIES_MAX = 500;
 
 /** Checks machine code. Throws a `PackageError` that names its path. */

@@ -235,7 +235,7 @@ const MICROSECONDS = 1_000_000;
  * A key's remaining budgets as `RateLimit` and `RateLimit-Policy` of draft-ietf-httpapi-ratelimit-headers: lists of
  * names with parameters, in whole seconds. CPU time is rounded down, so that the headers never promise too much.
  */
-export function writeRateLimit(standings: readonly Standing[]): Readonly<Record<string, string>> {
+function writeRateLimit(standings: readonly Standing[]): Readonly<Record<string, string>> {
   if (standings.length === 0) return {};
   return {
     "ratelimit-policy": standings.map(writePolicy).join(", "),

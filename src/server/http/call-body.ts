@@ -155,7 +155,7 @@ export function readCall(body: unknown, headers: IncomingHttpHeaders): ParsedCal
  * Adds the key of the `Idempotency-Key` header, quoted or not, to a call's options; returns a string that says what is
  * wrong with an invalid one. The engine validates the key itself.
  */
-export function withHeaderKey(options: ExecuteOptions, header: string | string[] | undefined): ExecuteOptions | string {
+function withHeaderKey(options: ExecuteOptions, header: string | string[] | undefined): ExecuteOptions | string {
   if (header === undefined) return options;
   const key = typeof header === "string" ? readKey(header.trim()) : undefined;
   if (key === undefined) return 'the header Idempotency-Key is one word, or text in quotes: "8e03978e-40d5"';

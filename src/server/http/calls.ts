@@ -150,7 +150,7 @@ let waiting: { readonly promise: Promise<void>; readonly resolve: () => void } |
  * are read one after the other, each in its own microtask phase: calls that wait for this start together and reach the
  * executor as one message.
  */
-export function untilAllIsRead(): Promise<void> {
+function untilAllIsRead(): Promise<void> {
   if (waiting === null) {
     waiting = Promise.withResolvers<void>();
     setImmediate(() => {

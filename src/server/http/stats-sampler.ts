@@ -172,7 +172,7 @@ interface ToolWindow {
 }
 
 /** Calls that ended since the last snapshot. */
-export class StatsWindow {
+class StatsWindow {
   readonly #latencies = new Latencies();
   readonly #tools = new Map<string, ToolWindow>();
   #calls = 0;

@@ -26,7 +26,7 @@ const GONE = 499;
 const known = new WeakMap<Registry, Traffic>();
 
 /** Request metrics of one route. Counts are kept here until the next scrape. */
-export class RouteMeter {
+class RouteMeter {
   readonly duration = new Tally(SECONDS);
   readonly #counts = new Map<string, Map<number, number>>();
 

@@ -335,7 +335,7 @@ const WAITS = "the call has to wait:";
 const MUST_NOT = "and its caller has said that it must not";
 
 /** The error of a call that waits. */
-export function pausedError(id: string, waits: readonly WaitKind[]): ToolError {
+function pausedError(id: string, waits: readonly WaitKind[]): ToolError {
   const words = waits.slice(0, 3).map(wordsOf).join(", and ");
   return toolError("paused", `the call waits${words === "" ? "" : ` for ${words}`}; it is kept as ${id}`, { id });
 }

@@ -74,7 +74,7 @@ const KILL_MS = 2_000;
  * One executor process as its supervisor sees it. It inherits nothing of this process's environment, and ends by
  * SIGKILL.
  */
-export class ChildHandle {
+class ChildHandle {
   readonly connections: readonly WorkerConnection[];
   /** Resolves when calls can be sent; rejects if the process ends before that. */
   readonly ready: Promise<void>;

@@ -147,7 +147,7 @@ export interface RealmScripts {
 }
 
 /** Runs a script in a context and returns a reference to its value. */
-export function runFor(script: ivm.Script, context: ivm.Context): ivm.Reference {
+function runFor(script: ivm.Script, context: ivm.Context): ivm.Reference {
   return script.runSync(context, { reference: true }) as unknown as ivm.Reference;
 }
 

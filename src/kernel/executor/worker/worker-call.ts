@@ -316,7 +316,7 @@ export function failed(failure: Failure): string {
 const EVERY_MS = 50;
 
 /** Throttles a call's progress reports: only the latest one waits. */
-export class ProgressThrottle {
+class ProgressThrottle {
   #latest: string | null = null;
   #sentMs = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | null = null;

@@ -11,7 +11,7 @@ export const UNPACKED = "unpacked";
 const WORDS: JobWords = { verb: "unpack", participle: "unpacked", remedy: "make it smaller" };
 
 /** A temporary folder, removed when it is disposed of. */
-export class TemporaryFolder implements AsyncDisposable {
+class TemporaryFolder implements AsyncDisposable {
   /** Without symbolic links. */
   readonly path: string;
 

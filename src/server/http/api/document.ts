@@ -47,7 +47,7 @@ const schemas = new Map<string, unknown>(Object.entries(SCHEMAS));
 const nameOf = new Map<unknown, string>([...schemas].map(([name, schema]) => [schema, name]));
 
 /** The OpenAPI 3.1 document of the routes. `basePath`: the path below which they are mounted. */
-export function openApiDocument(routes: readonly DescribedRoute[], basePath = ""): Json {
+function openApiDocument(routes: readonly DescribedRoute[], basePath = ""): Json {
   const paths: Record<string, Record<string, Json>> = {};
   for (const route of routes) (paths[pathOf(route.url)] ??= {})[route.method.toLowerCase()] = operationOf(route);
   return {

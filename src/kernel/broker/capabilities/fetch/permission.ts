@@ -94,6 +94,6 @@ export class FetchPermission implements RequestPermission {
 }
 
 /** Describes a request without its query, which may hold personal data. */
-export function describeRequest(method: string, url: URL): string {
+function describeRequest(method: string, url: URL): string {
   return `${method} ${url.origin}${url.pathname}`.slice(0, SHOWN_MAX);
 }

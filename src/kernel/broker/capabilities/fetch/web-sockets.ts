@@ -26,7 +26,7 @@ interface CloseRequest {
 }
 
 /** Maximum WebSockets of a call that are open at once: each holds a connection until it is closed or the call ends. */
-export const SOCKETS_MAX = 16;
+const SOCKETS_MAX = 16;
 const PROTOCOL = "^[!#$%&'*+\\-.^_`|~0-9A-Za-z]{1,256}$";
 const ID: JsonSchema = { type: "integer", minimum: 1, maximum: Number.MAX_SAFE_INTEGER };
 

@@ -15,7 +15,7 @@ const OTHER_SECRET =
   "its calls were sealed with another calls.secret (GLOVEBOX_CALLS_SECRET): set that one, or name another file as calls.path";
 
 /** The tables of a file without a secret, and a mark of the secret; it is another program's for engines that cannot open it. */
-export const SEALED_LAYOUT: DatabaseLayout = {
+const SEALED_LAYOUT: DatabaseLayout = {
   applicationId: SEALED_ID,
   version: CALLS_LAYOUT.version,
   sql: `${CALLS_LAYOUT.sql} CREATE TABLE seal (id INTEGER PRIMARY KEY CHECK (id = 1), mark TEXT NOT NULL) STRICT;`,
