@@ -7,6 +7,7 @@ import { Metrics } from "../../src/kernel/engine/telemetry/metrics.ts";
 import type { ExecutorStats } from "../../src/kernel/executor/executor.ts";
 import { MachineMetrics } from "../../src/fleet/machine/machine-metrics.ts";
 import { Traffic } from "../../src/server/http/traffic.ts";
+import { READY } from "../../test/fleet/machine/ready-machine.ts";
 import { code, page, table } from "./markdown.ts";
 
 /** A metric as a scrape names it. */
@@ -28,17 +29,7 @@ const FLEET = {
   unlisted: 0,
   unreadable: 0,
 };
-const EXECUTOR: ExecutorStats = {
-  isolates: { active: 0, warm: 0, blank: 0 },
-  starts: new Map(),
-  heapBytes: new Map(),
-  rssBytes: 0,
-  ready: true,
-  spareReady: true,
-  quarantined: [],
-  sandbox: { kind: "bubblewrap" },
-  fleet: FLEET,
-};
+const EXECUTOR: ExecutorStats = { ...READY.executor, fleet: FLEET };
 const NO_DROPS = { rate: 0, busy: 0, locked: 0, unreachable: 0, full: 0, corrupt: 0, unusable: 0, ended: 0 };
 const SCHEDULER = { queued: 0, maxQueued: 0, running: 0, concurrency: 0 };
 const CALL = {
@@ -88,18 +79,7 @@ function keptCallMetrics(): Promise<readonly MetricDescription[]> {
 }
 
 function machineMetrics(): Promise<readonly MetricDescription[]> {
-  const stats = {
-    id: "",
-    isReady: true,
-    isDraining: false,
-    isRedisUp: true,
-    problem: null,
-    slots: 0,
-    busySlots: 0,
-    calls: 0,
-    executor: EXECUTOR,
-  };
-  return describe(new MachineMetrics(() => stats).registry);
+  return describe(new MachineMetrics(() => READY).registry);
 }
 
 async function describe(registry: Registry): Promise<readonly MetricDescription[]> {
