@@ -65,6 +65,28 @@ const ESCAPES: readonly Hazard[] = [
     ],
   },
   {
+    name: "memory that interpreters share, and modules of WebAssembly, looked for in all that Pyodide leads to",
+    body: script(`const found = [], seen = new Set(), todo = [["py", py], ["host", host], ["globalThis", globalThis]];
+      while (todo.length > 0) {
+        const [path, value] = todo.pop();
+        if (value === null || (typeof value !== "object" && typeof value !== "function") || seen.has(value)) continue;
+        seen.add(value);
+        if (value instanceof py.ffi.PyProxy) continue;
+        const tag = Object.prototype.toString.call(value);
+        if (/SharedArrayBuffer|Atomics|WebAssembly\\.(?:Module|Instance)/.test(tag)) found.push(path + ": " + tag);
+        todo.push([path + "^", Object.getPrototypeOf(value)]);
+        if (ArrayBuffer.isView(value)) todo.push([path + ".buffer", value.buffer]);
+        else for (const key of Reflect.ownKeys(value)) {
+          const property = Object.getOwnPropertyDescriptor(value, key);
+          todo.push([path + "." + String(key), property.value], [path + ".get " + String(key), property.get]);
+        }
+        try { Map.prototype.forEach.call(value, (one, key) => todo.push([path + "[]", key], [path + "[" + String(key) + "]", one])); } catch {}
+      }
+      return JSON.stringify([seen.size > 2_000, found]);`),
+    ends: ["ok"],
+    output: [true, []],
+  },
+  {
     name: "a library of the tool's own, loaded as a part of the interpreter",
     body: [
       "import _ctypes, sys",

@@ -83,8 +83,16 @@ function startPyodide(
     stdin: () => null,
     stdout: silent,
     stderr: silent,
-    ...(snapshot === null ? { _makeSnapshot: true } : { _loadSnapshot: new Uint8Array(snapshot.bytes) }),
+    ...(snapshot === null ? { _makeSnapshot: true } : { _loadSnapshot: headerOf(snapshot) }),
   });
+}
+
+/**
+ * A copy of the header, which is all that Pyodide itself reads. Pyodide keeps what it is given where a tool finds it, and
+ * all interpreters of the worker begin from the memory that the rest is.
+ */
+function headerOf({ bytes, headerBytes }: MemorySnapshot): Uint8Array {
+  return new Uint8Array(bytes, 0, headerBytes).slice();
 }
 
 /** Name under which Pyodide's bundled code finds the function that restores its memory. */

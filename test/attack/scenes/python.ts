@@ -46,6 +46,29 @@ export const SCENES: readonly Scene[] = [
     },
   },
   {
+    name: "memory from which all interpreters begin, overwritten by one tenant",
+    act: async (stage, harm) => {
+      const source = `import json, pyodide_js
+def execute(input):
+  if not input["write"]:
+    return json.dumps(["as ever", 1.5])
+  script = pyodide_js.runPython.constructor
+  return script("py", "const { _loadSnapshot: start } = py._api.config; return new Uint8Array(start.buffer).fill(65).length")(pyodide_js)
+`;
+      const tool = await stage.put(source, { runtime: "python", limits: LIMITS });
+      for (const tenant of ["a", "b"]) {
+        const written = await ask(stage, tool, tenant, { write: true });
+        if (!(Number(written) > 0)) harm.push(`nothing was written: ${JSON.stringify(written)}`);
+      }
+      // One of them stood by before.
+      const tenants = Array.from({ length: 6 }, (_, at) => `later-${at}`);
+      for (const tenant of tenants) {
+        const output = await ask(stage, tool, tenant, { write: false });
+        if (output !== '["as ever", 1.5]') harm.push(`${tenant}: ${JSON.stringify(output)}`);
+      }
+    },
+  },
+  {
     name: "calls of the same tool that wait while another ends their interpreter",
     act: async (stage, harm) => {
       const source = `import os, time
