@@ -130,6 +130,17 @@ function readLength(object: { readonly length?: unknown }): unknown {
   return object.length;
 }
 
+/** Room on the stack for all that is made and frozen at once, in frames of `requireRoom`: several times what it takes. */
+const ROOM = 400;
+
+/**
+ * Throws where the stack is nearly full, before anything of what follows is done: a part of the realm that is made, and not
+ * frozen, would carry what a call leaves in it to the next.
+ */
+export function requireRoom(frames = ROOM): number {
+  return frames === 0 ? 0 : requireRoom(frames - 1) + 1;
+}
+
 /** Freezes an object made after its realm was hardened, before a tool can see it. */
 export function hardenLater<T extends object>(made: T): T {
   // Stops the walk at objects that were frozen with the realm.
@@ -155,6 +166,8 @@ export function hardenLibrary(realm: object): <T>(made: T) => T {
     known.add(object as object);
   return (made) => {
     if (made === null || (typeof made !== "object" && typeof made !== "function")) return made;
+    // What is known already counts as frozen.
+    requireRoom();
     const found = new Set<object>([made]);
     const add = (value: unknown): void => {
       if (value === null || (typeof value !== "object" && typeof value !== "function") || known.has(value)) return;

@@ -1,7 +1,7 @@
 import { capabilityError, entropyOf, type CallWorld, type GuestCall, type TurnState } from "./call.ts";
 import { consolePart, evaluateModule, evaluatePart, fsPart } from "./deferred.ts";
 import { CallGlobal } from "./call-global.ts";
-import { hardenLater, hardenLibrary, overrider } from "./harden.ts";
+import { hardenLater, hardenLibrary, overrider, requireRoom } from "./harden.ts";
 import type { Pure } from "./host.ts";
 import { once } from "./lazy-globals.ts";
 import { shown } from "./shown.ts";
@@ -74,7 +74,10 @@ function nodeHost({ realm, pure, turn, hardened, report, cloneRules }: NodeWorld
     report: (error) => {
       if (turn.call !== null) report(turn.call, error);
     },
-    evaluate: (name) => evaluateModule(pure, name),
+    evaluate: (name) => {
+      if (hardened) requireRoom();
+      return evaluateModule(pure, name);
+    },
     text: (name) => pure("part", name, "", ""),
     harden,
     denied: (capability, method, message) =>

@@ -13,7 +13,7 @@ import { Realm } from "./realm.ts";
 import { countSymbolNames } from "./symbol-names.ts";
 import { createTemporal, separateDates } from "./temporal.ts";
 import { ToolContext } from "./tool-context.ts";
-import { noteOdd } from "./values.ts";
+import { noteOdd, ValueError } from "./values.ts";
 import { createWebParts, defineWebGlobals, prepared } from "./web-parts.ts";
 
 export { addLibraries } from "./contracts/find-tools.ts";
@@ -50,7 +50,8 @@ export const boot: Boot = (emit, pure, lines, hardened, engine, ...tool) => {
   for (const name of OWN_NAMES) defineReplaceable(realm, name, () => owned(name));
   if (hardened) {
     prepareCallGlobal(realm);
-    harden(realm, [CallGlobal, ToolContext, CapabilityError, CalledToolError, GuestCall, Realm, ...adapterClasses()]);
+    const errors = [CapabilityError, CalledToolError, ValueError];
+    harden(realm, [CallGlobal, ToolContext, GuestCall, Realm, ...errors, ...adapterClasses()]);
   }
   const world: CallWorld = {
     emit,

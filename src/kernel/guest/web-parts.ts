@@ -1,7 +1,7 @@
 import type { ReadableStream } from "web-streams-polyfill";
 import { entropyOf, type GuestCall, type TurnState } from "./call.ts";
 import { evaluatePart, webPart } from "./deferred.ts";
-import { detachBuffer, hardenLater, transferBuffer } from "./harden.ts";
+import { detachBuffer, hardenLater, requireRoom, transferBuffer } from "./harden.ts";
 import type { Pure } from "./host.ts";
 import { defineLazily, once } from "./lazy-globals.ts";
 import { addShow } from "./shown.ts";
@@ -19,7 +19,7 @@ export interface WebParts {
 
 /** Creates an object on first access and, if calls share the realm, freezes everything reachable from it. */
 export function prepared<T extends object>(hardened: boolean, make: () => T): () => T {
-  return once(hardened ? () => hardenLater(make()) : make);
+  return once(hardened ? () => (requireRoom(), hardenLater(make())) : make);
 }
 
 export function createWebParts(

@@ -52,3 +52,13 @@ test("a hash gives its digest in each form, once", async () => {
   const refused = ["ERR_OSSL_EVP_UNSUPPORTED", "ERR_CRYPTO_INVALID_DIGEST", "ERR_UNKNOWN_ENCODING"];
   expect(realm.call()).toEqual([true, again, finalized, finalized, keyed, shaken, ...refused]);
 });
+
+test("a hash gives nothing out that goes on when its memory is used for another one", async () => {
+  using realm = await openRealm(`() => {
+    const { createHash, createHmac } = __node.require("crypto");
+    const known = ["constructor", "copy", "digest", "end", "read", "update", "write"];
+    const namesOf = (object) => (object === Object.prototype ? [] : [...Reflect.ownKeys(object), ...namesOf(Object.getPrototypeOf(object))]);
+    return [createHash("sha256"), createHmac("sha256", "a")].flatMap(namesOf).filter((name) => !known.includes(name));
+  }`);
+  expect(realm.call()).toEqual([]);
+});

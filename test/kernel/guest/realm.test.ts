@@ -1,6 +1,8 @@
 import { setFlagsFromString } from "node:v8";
 import { describe, expect, test } from "vitest";
-import { openRealm } from "./in-realm.ts";
+import { type FakeHost, openRealm } from "./in-realm.ts";
+
+const FAILED = { code: "capability_failed", message: "it is shut" };
 
 /** A walk of its own, written without a look at the one that freezes. */
 const OPEN_OBJECTS = `() => {
@@ -50,6 +52,23 @@ describe("a hardened realm", () => {
     const dig = "function dig() { try { return dig(); } catch { return touch(); } }";
     using realm = await openRealm(`() => { ${touch} ${dig} dig(); return (${OPEN_OBJECTS})(); }`);
     expect(realm.call()).toMatchObject({ open: [] });
+  });
+
+  test("freezes the classes of all errors that it gives to a tool", async () => {
+    const host: FakeHost = (method) => (method === "call" ? { value: { ok: false, code: "a", message: "b" } } : FAILED);
+    using realm = await openRealm(
+      `async (_, { host }) => {
+        const asks = [host.vault.echo({ at: NaN }), host.vault.echo(() => 1), host.vault.echo(1), host.tools.add(1), host.kv.get(1), fetch("::")];
+        const errors = await Promise.all(asks.map((ask) => ask.then(() => null, (error) => error)));
+        errors.push(...[() => new URL("::"), () => structuredClone(() => 1), () => atob("?")].map((act) => { try { return act(); } catch (error) { return error; } }));
+        const isOpen = (error) => !Object.isFrozen(Object.getPrototypeOf(error)) || !Object.isFrozen(error.constructor);
+        return [errors.map(({ name }) => name), errors.filter(isOpen).map(({ name }) => name)];
+      }`,
+      { host },
+    );
+    const [names, open] = realm.call() as [string[], string[]];
+    expect(names.slice(0, 4)).toEqual(["ValueError", "TypeError", "CapabilityError", "CalledToolError"]);
+    expect(open).toEqual([]);
   });
 
   test("has fast prototypes of primitives", async () => {

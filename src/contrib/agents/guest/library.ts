@@ -21,14 +21,13 @@ export function configOf(context: ToolContext): object | undefined {
   return typeof config === "object" && config !== null ? config : undefined;
 }
 
-/** The use of something that a library offers to its tools, and an isolate does not have. */
-class AbsentError extends Error {
-  override readonly name = "AbsentError";
-}
-
-/** Throws an error that says what there is instead. */
+/**
+ * Throws an error about something that a library offers to its tools, and an isolate does not have; it says what there is
+ * instead. An error without a class of its own: what calls share is frozen, and a class would have to be as well.
+ */
 export function refuseUse(what: string, instead: string): never {
-  throw new AbsentError(`${what} is not available: a tool in an isolate belongs to no run of an agent; ${instead}`);
+  const message = `${what} is not available: a tool in an isolate belongs to no run of an agent; ${instead}`;
+  throw Object.assign(new Error(message), { name: "AbsentError" });
 }
 
 /** An object whose members are absent but for `known`: using one says so. */

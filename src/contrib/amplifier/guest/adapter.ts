@@ -9,11 +9,12 @@ import {
   type ToolFunction,
 } from "../../../kernel/guest/contracts/adapter.ts";
 import { coordinate, type Coordination, Coordinator, endMounts } from "./coordinator.ts";
+import { HookRegistry } from "./hooks.ts";
 
 /** Amplifier: `mount(coordinator, config)`, which mounts tools or returns one. */
 export const adapter: Adapter = {
   name: "amplifier",
-  classes: [Coordinator],
+  classes: [Coordinator, HookRegistry],
   matches: (exports) => typeof exports["mount"] === "function",
   describe: async (exports, facts) => {
     const { coordination, returned } = await mount(exports, facts);

@@ -39,27 +39,33 @@ export function shownAs(bytes: Uint8Array, encoding?: unknown): unknown {
   return Reflect.apply(toText, bytes, [encoding]);
 }
 
+/** The running hash of an object. No method: a tool that has one goes on with it when it is used for another hash. */
+let runningOf: <State extends Running>(digesting: Digesting<State>) => State;
+
 abstract class Digesting<State extends Running> {
   #running: State | null;
+
+  static {
+    runningOf = (digesting) => {
+      if (digesting.#running === null) throw nodeError(Error, "ERR_CRYPTO_HASH_FINALIZED", "Digest already called");
+      return digesting.#running;
+    };
+  }
 
   constructor(running: State) {
     this.#running = running;
   }
 
-  protected running(): State {
-    if (this.#running === null) throw nodeError(Error, "ERR_CRYPTO_HASH_FINALIZED", "Digest already called");
-    return this.#running;
-  }
-
   update(data: unknown, encoding?: unknown): this {
-    this.running().update(dataOf(data, "data", encoding));
+    runningOf(this).update(dataOf(data, "data", encoding));
     return this;
   }
 
   digest(encoding?: unknown): unknown {
-    const bytes = this.running().digest();
+    const running = runningOf(this);
+    // First, because a full stack may end what follows.
     this.#running = null;
-    return shownAs(bytes, encoding);
+    return shownAs(running.digest(), encoding);
   }
 
   write(data: unknown, encoding?: unknown): boolean {
@@ -91,7 +97,7 @@ class Hash extends Digesting<Copied> {
   }
 
   copy(): Hash {
-    return copyOf(this.running());
+    return copyOf(runningOf(this));
   }
 }
 

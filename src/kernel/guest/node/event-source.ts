@@ -28,8 +28,18 @@ interface StreamDecoder {
   decode(bytes: Uint8Array, options: { readonly stream: boolean }): string;
 }
 
-/** A failure after which there is no other attempt. */
-class Final extends Error {}
+/** Failures after which there is no other attempt. Code gets them, so they are of no class of this part's own. */
+const finals = new WeakSet<object>();
+
+function finalError(message: string): Error {
+  const error = new Error(message);
+  finals.add(error);
+  return error;
+}
+
+function isFinal(failure: unknown): boolean {
+  return failure instanceof Error && finals.has(failure);
+}
 
 class EventSource extends EventTarget {
   readonly #url: URL;
@@ -97,7 +107,7 @@ class EventSource extends EventTarget {
     }
     if (this.#readyState === CLOSED || call.settled) return;
     // A connection that fails is made again; a refusal and another answer than a stream are final.
-    if (failure instanceof Final || isRefusal(failure)) {
+    if (isFinal(failure) || isRefusal(failure)) {
       this.#readyState = CLOSED;
       const reason = failure instanceof Error ? failure.message : "";
       call.log("warn", `EventSource to ${shownUrl(this.#url)} failed: ${reason}`);
@@ -116,7 +126,7 @@ class EventSource extends EventTarget {
     const type = (headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase();
     if (status !== 200 || type !== "text/event-stream") {
       body?.cancel().catch(() => undefined);
-      throw new Final(`the server answered with the status ${status} and the type "${(type ?? "").slice(0, 100)}"`);
+      throw finalError(`the server answered with the status ${status} and the type "${(type ?? "").slice(0, 100)}"`);
     }
     this.#readyState = OPEN;
     this.dispatchEvent(new Event("open"));
@@ -160,7 +170,8 @@ class EventLines {
     const lines = given.split(/\r\n|\n|\r/);
     lines[0] = this.#rest + (lines[0] ?? "");
     this.#rest = lines.pop() ?? "";
-    if (this.#rest.length + this.#length > EVENT_MAX) throw new Final(`an event has more than ${EVENT_MAX} characters`);
+    if (this.#rest.length + this.#length > EVENT_MAX)
+      throw finalError(`an event has more than ${EVENT_MAX} characters`);
     return lines;
   }
 

@@ -1,5 +1,5 @@
 import type { Environment } from "../call.ts";
-import { adviceOn, refusalOf } from "./inner/advice.ts";
+import { ABSENT_GLOBALS, adviceOn, refusalOf } from "./inner/advice.ts";
 import { copyMembers, lazyModule } from "./inner/lazy-module.ts";
 import type { Library, LibraryPart, NodeHost, NodeModule, NodeState } from "./inner/library.ts";
 import { STAND_INS } from "./inner/stand-ins.ts";
@@ -254,9 +254,10 @@ class NodeRealm implements Library {
   #evaluate(name: string): LibraryPart {
     const make = this.host.evaluate(`node/${name}`) as (library: Library) => LibraryPart;
     const part = make(this.#library);
-    this.#parts.set(name, part);
     // The exports themselves: the bundler makes getters of them.
     this.host.harden([...Object.values(part), ...(part.samples?.() ?? [])]);
+    // Only now: a part that is known is not frozen again.
+    this.#parts.set(name, part);
     return part;
   }
 
@@ -323,12 +324,12 @@ class NodeRealm implements Library {
   /** Freezes the functions of a module that each instance has for itself: instances share most of them. */
   #hardenFunctions(name: string, module: NodeModule): void {
     if (this.#opened.has(name)) return;
-    this.#opened.add(name);
     const functions: unknown[] = [];
     for (const { value, get, set } of Object.values(Object.getOwnPropertyDescriptors(module))) {
       functions.push(typeof value === "function" ? value : undefined, get, set);
     }
     this.host.harden(functions.filter((one) => one !== undefined));
+    this.#opened.add(name);
   }
 
   absent(name: string): unknown {
@@ -340,7 +341,9 @@ class NodeRealm implements Library {
     for (const member of members)
       defineProperty((made as { prototype: object }).prototype, member, { get: notOne, configurable: true });
     this.host.harden(made);
-    return keepNamed(this.#absent, name, made);
+    // A name that code makes up is not kept: a later call would see that it was asked for.
+    if (ABSENT_GLOBALS.includes(name)) this.#absent.set(name, made);
+    return made;
   }
 
   #webAssembly(): NodeModule {

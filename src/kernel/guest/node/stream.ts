@@ -32,12 +32,18 @@ export const shared = classes;
 // Nothing but an error leads to its class: the package makes one for each code.
 export const hidden = [promises, errors];
 
-type Stream = { iterator?: () => object; [Symbol.asyncIterator]?: () => object };
+type Stream = {
+  iterator?: () => object;
+  write?: (chunk: string) => unknown;
+  [Symbol.asyncIterator]?: () => object;
+};
 export function samples(): readonly unknown[] {
   const options = { read: () => undefined, write: () => undefined, transform: () => undefined };
   const made = ["Readable", "Writable", "Duplex", "Transform", "PassThrough"].map((name) => {
     return new (classes[name] as new (options: object) => Stream)(options);
   });
+  // A stream in use leads to functions that the package keeps for itself.
+  for (const one of made) one.write?.("a");
   const from = (classes["Readable"] as unknown as { from(list: unknown[]): Stream }).from([]);
   // The class of pairs is one that the package does not export. Only the class: a pair without a readable side has nothing
   // to do, but its parts go on changing.

@@ -284,4 +284,4 @@ for (const [name, className, format, isInflating] of FORMS) {
 }
 
 export const shared: NodeModule = own;
-export const hidden = [Handle.prototype];
+export const hidden = [Handle.prototype, Coding];

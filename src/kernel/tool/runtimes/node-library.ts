@@ -47,6 +47,18 @@ const wholeGlobal = Object.create(globalThis, {
 });
 `;
 
+/**
+ * Texts of files of `readable-stream`, and what stands in their places: its objects get prototypes that are frozen with a
+ * realm, in the place of those that nothing but the objects leads to.
+ */
+const HIDDEN: { readonly [file: string]: readonly [text: string, by: string] } = {
+  operators: ["super('reduce')", "super('reduce'); Object.setPrototypeOf(this, ERR_MISSING_ARGS.prototype)"],
+  pipeline: [
+    "return fromReadable(val)",
+    "return Object.setPrototypeOf(fromReadable(val), Object.getPrototypeOf(fromReadable.prototype))",
+  ],
+};
+
 /** Bundles the library, keyed by the names by which a realm asks for its texts. */
 export async function bundleNodeLibrary(): Promise<Readonly<Record<string, string>>> {
   const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
@@ -115,6 +127,13 @@ function linked(folder: string, extension: string, parts: readonly string[]): Pl
         const text = (await readFile(file, "utf8")).replace("join:o,", "join:joined,");
         const contents = `${AROUND_INSPECTION}(function (globalThis, Reflect) {${text}\n})(wholeGlobal, openReflect);`;
         return { contents };
+      });
+      build.onLoad({ filter: /readable-stream.lib.internal.streams.\w+\.js$/ }, async ({ path: file }) => {
+        const [text, by] = HIDDEN[path.basename(file, ".js")] ?? [];
+        if (text === undefined || by === undefined) return undefined;
+        const contents = await readFile(file, "utf8");
+        if (!contents.includes(text)) throw new Error(`this version of readable-stream has no ${text}`);
+        return { contents: contents.replace(text, () => by) };
       });
       build.onLoad({ filter: /.*/, namespace: PART_NAMESPACE }, ({ path: part }) => ({
         contents: `module.exports = __library.load(${JSON.stringify(part)});`,

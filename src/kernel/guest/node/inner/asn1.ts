@@ -9,8 +9,9 @@ export interface Element {
 
 export const TAG = { integer: 2, bits: 3, bytes: 4, nothing: 5, oid: 6, sequence: 0x30 } as const;
 
-class Asn1Error extends Error {
-  override readonly name = "Asn1Error";
+/** Of no class of its own: code gets it, and nothing else would lead to the class, so that it is frozen. */
+function derError(message: string): Error {
+  return Object.assign(new Error(message), { name: "Asn1Error" });
 }
 
 /** Reads the element at the beginning of the bytes. */
@@ -20,11 +21,11 @@ export function readElement(bytes: Uint8Array): { element: Element; rest: Uint8A
   let length = first;
   if (first >= 0x80) {
     const count = first & 0x7f;
-    if (count === 0 || count > 4) throw new Asn1Error("a length of DER is invalid");
+    if (count === 0 || count > 4) throw derError("a length of DER is invalid");
     length = 0;
     for (let index = 0; index < count; index++) length = length * 256 + (bytes[at++] ?? 0);
   }
-  if (bytes.length < at + length) throw new Asn1Error("DER ends too early");
+  if (bytes.length < at + length) throw derError("DER ends too early");
   const whole = bytes.subarray(0, at + length);
   return { element: { tag, content: bytes.subarray(at, at + length), whole }, rest: bytes.subarray(at + length) };
 }
@@ -43,12 +44,12 @@ export function readAll(content: Uint8Array): Element[] {
 /** The elements inside the one that the bytes consist of. */
 export function readSequence(bytes: Uint8Array): Element[] {
   const { element, rest } = readElement(bytes);
-  if (element.tag !== TAG.sequence || rest.length > 0) throw new Asn1Error("DER of another form");
+  if (element.tag !== TAG.sequence || rest.length > 0) throw derError("DER of another form");
   return readAll(element.content);
 }
 
 export function contentOf(element: Element | undefined, tag: number): Uint8Array {
-  if (element?.tag !== tag) throw new Asn1Error("DER of another form");
+  if (element?.tag !== tag) throw derError("DER of another form");
   return element.content;
 }
 
