@@ -39,7 +39,7 @@ export interface CallWorld {
   readonly turn: TurnState;
   /** Real time in whole milliseconds, which no tool sees. */
   readonly realMs: () => number;
-  readonly fetch: () => object;
+  readonly fetch: (call: GuestCall) => object;
   /** Node's names for instances that use any, and the class of their globals. */
   readonly node: {
     readonly open: (lacksFetch: boolean, env: Environment | undefined) => object;
@@ -192,9 +192,9 @@ export class GuestCall {
     return (this.#entropy ??= new Entropy(this.#world.pure, this.run, this.#seed));
   }
 
-  /** The `fetch` function of tools. */
+  /** The `fetch` function of tools; in a module that several calls share, the call's own. */
   get fetch(): object {
-    return this.#world.fetch();
+    return this.#world.fetch(this);
   }
 
   /** What the global object of the call's instance has under a symbol: a tool's own value. */

@@ -59,7 +59,7 @@ export const boot: Boot = (emit, pure, lines, hardened, engine, ...tool) => {
     pure,
     turn,
     realMs,
-    fetch: () => parts.fetch().globals.fetch,
+    fetch: (call) => (guest.isShared ? parts.fetch().fetchOf(call) : parts.fetch().globals.fetch),
     node,
     createAbort: () => new (parts.web().globals.AbortController)(),
   };

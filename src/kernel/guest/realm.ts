@@ -283,6 +283,11 @@ export class Realm implements Guest {
     call.emitOutcome(outcome());
   }
 
+  /** Whether its calls share the tool's module. */
+  get isShared(): boolean {
+    return this.#isShared;
+  }
+
   nowMs(): number {
     return this.#world.turn.nowMs;
   }

@@ -3,7 +3,7 @@ import { type FaceMaker, openFace } from "./face.ts";
 import { kvFace } from "./kv.ts";
 import { toolsFace } from "./tools.ts";
 
-/** `await host.fetch("https://example.org/")`: the same function as the global one. */
+/** `await host.fetch("https://example.org/")`: the global function, and the call's own where calls share a module. */
 const fetchFace: FaceMaker = (_ask, call) => call.fetch;
 
 /** `await host.env.get("REGION")`: a variable of the host's environment, or `null` if it is not set. */

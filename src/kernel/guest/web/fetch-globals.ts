@@ -1,5 +1,5 @@
 import { Blob, blobBytes, blobOf, File, fileOf } from "./blob.ts";
-import { fetch } from "./fetch.ts";
+import { fetch, fetchOf } from "./fetch.ts";
 import { FormData } from "./form-data.ts";
 import { Headers } from "./headers.ts";
 import { provideParts, type RealmParts } from "./realm-parts.ts";
@@ -13,6 +13,8 @@ export type FetchGlobals = ReturnType<typeof createGlobals>;
 /** The part of a realm with `fetch` and its classes. */
 export interface FetchPart {
   readonly globals: FetchGlobals;
+  /** `fetch` of one call, also in the turns of others. */
+  readonly fetchOf: typeof fetchOf;
   /** Console representation of an object of these classes; `undefined` for any other. */
   readonly show: (value: object) => object | undefined;
 }
@@ -27,7 +29,7 @@ export function createFetchPart(parts: RealmParts): FetchPart {
   }
   parts.cloneRules.refuse(Headers, Request, Response, FormData);
   parts.cloneRules.copy(copyBlob);
-  return { globals, show: showFetchObject };
+  return { globals, fetchOf, show: showFetchObject };
 }
 
 function createGlobals() {

@@ -6,7 +6,7 @@ import { isFileUrl, readBundleFile } from "./bundle-file.ts";
 import { type DataUrl, isDataUrl, readDataUrl } from "./data-url.ts";
 import { type Arrived, ArrivingBody, chunkOf, Exchange, type Part, unlessAborted } from "./exchange.ts";
 import { HeaderList } from "./header-list.ts";
-import { realmParts } from "./realm-parts.ts";
+import { type FetchCall, realmParts } from "./realm-parts.ts";
 import { newRequestState, type Request } from "./request.ts";
 import type { RequestInit, RequestState } from "./request-state.ts";
 import { isBodiless, type Response, responseOf } from "./response.ts";
@@ -31,16 +31,29 @@ interface Answer {
   readonly body: Arrived | null;
 }
 
+type Fetch = (input: string | Request, ...[init]: [init?: RequestInit | null]) => Promise<Response>;
+
+/** Sends a request of the call whose turn it is. */
+export const fetch: Fetch = (input, ...[init]) => fetchFor(realmParts().currentCall(), input, init);
+
+/** `fetch` of one call, also in the turns of others. */
+export function fetchOf(call: FetchCall): Fetch {
+  return (input, ...[init]) => fetchFor(call, input, init);
+}
+
 /** Sends a request through the host, which decides whether the call is allowed to. */
-export async function fetch(input: string | Request, ...[init]: [init?: RequestInit | null]): Promise<Response> {
+async function fetchFor(
+  call: FetchCall | null,
+  input: string | Request,
+  init: RequestInit | null | undefined,
+): Promise<Response> {
   const request = newRequestState(input, init);
-  const { abortStates, currentCall } = realmParts();
+  const { abortStates } = realmParts();
   const given = request.signal === null ? undefined : abortStates.get(request.signal);
   if (given?.aborted) throw given.reason;
   if (isDataUrl(request.url)) return responseOfData(request, readDataUrl(request.url), "the data: URL is malformed");
-  if (isFileUrl(request.url)) return responseOfData(request, readBundleFile(request.url, currentCall()), NO_FILE);
+  if (isFileUrl(request.url)) return responseOfData(request, readBundleFile(request.url, call), NO_FILE);
   if (!/^https?:/.test(request.url)) throw new TypeError("fetch failed", { cause: new TypeError("unknown scheme") });
-  const call = currentCall();
   // A request by code that an ended call left behind never settles.
   if (call === null || call.settled) return new Promise(() => undefined);
   const signal = given?.follower() ?? null;
