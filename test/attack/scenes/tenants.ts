@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { PATIENT_MS } from "../plan.ts";
 import { ask, settled, wordsOf } from "../stage.ts";
 import type { Scene } from "./scene.ts";
@@ -73,6 +76,63 @@ export default ({ change }) => {
   return "changed";
 };`;
 const NODE_SEEN = [0, 10, 2, null, 0, false, 8192, "Map(1) { 1 => 2 }", "function", [false, false, false]];
+
+/**
+ * Leaves marks where objects lead to that only a call gets: prototypes and classes that no name leads to. Tells how many
+ * marks there were.
+ */
+const MARKING = `const mark = (objects, leave) => {
+  let found = 0;
+  for (const one of objects) {
+    for (let at = Object.getPrototypeOf(one); at !== null; at = Object.getPrototypeOf(at)) {
+      for (const each of [at, at.constructor]) {
+        if (Object.hasOwn(each, "left")) found++;
+        if (leave) try { Object.defineProperty(each, "left", { value: 1 }); } catch {}
+      }
+    }
+  }
+  return found;
+};`;
+
+/** A tool that gets them as errors, and by streams and hashes. */
+const GIVEN = `import stream from "node:stream"; import zlib from "node:zlib"; import crypto from "node:crypto";
+    ${MARKING}
+    const thrown = (act) => { try { return act(); } catch (error) { return error; } };
+    export default async ({ leave }, { host }) => {
+      const gzip = zlib.createGzip();
+      gzip.write("a");
+      let source;
+      stream.pipeline(new stream(), (given) => (source = given), () => {});
+      return mark([
+        ...Reflect.ownKeys(gzip).flatMap((key) => Object.values(Object(gzip[key])).filter((one) => typeof one === "object" && one !== null)),
+        source,
+        await host.vault.echo({ at: NaN }).catch((error) => error),
+        await new stream.Readable({ read() { this.push(null); } }).reduce(() => 1).catch((error) => error),
+        thrown(() => crypto.createPrivateKey({ key: new Uint8Array(1), format: "der", type: "pkcs8" })),
+        ...["running", "content"].flatMap((name) => [crypto.createHash("sha256"), crypto.createHmac("sha256", "a")].map((hash) => Object(hash[name]?.()))),
+      ], leave);
+    };`;
+
+/** Modules of contracts and libraries that hand such objects over, by the names of their tools. */
+const HANDED: ReadonlyMap<string, string> = new Map([
+  [
+    "hooks",
+    `${MARKING}
+    export async function mount(coordinator) {
+      const execute = ({ leave }) => ({ success: true, output: mark([coordinator, coordinator.hooks], leave) });
+      await coordinator.mount("tools", { name: "hooks", description: "Has hooks.", execute });
+      return null;
+    }`,
+  ],
+  [
+    "state",
+    `${MARKING}
+    export const state = {
+      name: "state", description: "Asks for state.", lc_runnable: true, schema: { type: "object" },
+      invoke: async ({ leave }, config) => { try { return config.state.any; } catch (error) { return mark([error], leave); } },
+    };`,
+  ],
+]);
 
 /** One tenant attacks, and others call the same tool. */
 export const SCENES: readonly Scene[] = [
@@ -160,6 +220,25 @@ export const SCENES: readonly Scene[] = [
       }
     },
   })),
+  {
+    name: "what only objects of a call lead to, marked for the next call",
+    act: async (stage, harm) => {
+      const folder = await mkdtemp(join(tmpdir(), "glovebox-handed-"));
+      stage.props.defer(() => rm(folder, { recursive: true }));
+      for (const [name, text] of HANDED) {
+        await writeFile(join(folder, `${name}.mjs`), text);
+        await stage.engine.register(join(folder, `${name}.mjs`));
+      }
+      for (const name of [await stage.put(GIVEN), ...HANDED.keys()]) {
+        // Which worker a call meets depends on what else runs.
+        for (let round = 0; round < 6; round++) {
+          const left = await ask(stage, name, "a", { leave: round % 3 === 0 });
+          expectSame(harm, `${name}, call ${round}`, left, 0);
+        }
+        await stage.engine.unregister(name);
+      }
+    },
+  },
   {
     name: "a tenant whose loops end isolates while others wait in theirs",
     act: async (stage, harm) => {
