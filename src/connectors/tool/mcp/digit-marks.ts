@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { ByteParts } from "../../../kernel/base/byte-parts.ts";
 import { mayHaveLongInteger, quoteLongIntegers } from "../../../kernel/base/exact-json.ts";
 
 const MARK_BYTES = 8;
@@ -25,20 +26,19 @@ export class DigitMarks {
 
   /** Marks a body: a stream of events line by line, any other as a whole. Both are bounded before. */
   async *markBody(body: AsyncIterable<Uint8Array>, isStream: boolean): AsyncGenerator<Uint8Array> {
-    let kept: Uint8Array[] = [];
+    const kept = new ByteParts();
     for await (const chunk of body) {
       const end = isStream ? chunk.lastIndexOf(LINE_END) + 1 : 0;
       if (end > 0) {
-        yield this.#markBytes([...kept, chunk.subarray(0, end)], isStream);
-        kept = [];
+        kept.push(chunk.subarray(0, end));
+        yield this.#markBytes(kept.take(), isStream);
       }
-      if (end < chunk.length) kept.push(chunk.subarray(end));
+      kept.push(chunk.subarray(end));
     }
-    if (kept.length > 0) yield this.#markBytes(kept, isStream);
+    if (kept.length > 0) yield this.#markBytes(kept.take(), isStream);
   }
 
-  #markBytes(parts: readonly Uint8Array[], isStream: boolean): Uint8Array {
-    const bytes = Buffer.concat(parts);
+  #markBytes(bytes: Buffer, isStream: boolean): Uint8Array {
     if (!mayHaveLongInteger(bytes.toString("latin1"))) return bytes;
     const text = bytes.toString("utf8");
     if (!isStream) return Buffer.from(this.mark(text));

@@ -1,3 +1,4 @@
+import { ByteParts } from "../../../kernel/base/byte-parts.ts";
 import { McpError } from "./failure.ts";
 import type { McpLimits } from "./limits.ts";
 
@@ -13,7 +14,8 @@ export type Line =
 /** Splits a stream into lines, and keeps none that is longer than a message may be. */
 export class Lines {
   readonly #limits: Pick<McpLimits, "messageBytes" | "discardedBytes">;
-  #parts: Buffer[] = [];
+  readonly #parts = new ByteParts();
+  /** Of the line so far, also where its bytes are not kept. */
   #length = 0;
   #begin = "";
   #end = "";
@@ -41,17 +43,16 @@ export class Lines {
       throw new McpError(`it sent a message of more than ${messageBytes + discardedBytes} bytes`);
     }
     if (this.#length > messageBytes) {
-      if (this.#begin === "") this.#begin = (this.#parts[0] ?? part).toString("latin1", 0, EDGE);
-      this.#end = ((this.#end === "" ? endOf(this.#parts) : this.#end) + endOf([part])).slice(-EDGE);
-      this.#parts = [];
-    } else if (part.length > 0) this.#parts.push(part);
+      const kept = this.#parts.take();
+      if (this.#begin === "") this.#begin = (kept.length === 0 ? part : kept).toString("latin1", 0, EDGE);
+      this.#end = ((this.#end === "" ? endOf(kept) : this.#end) + endOf(part)).slice(-EDGE);
+    } else this.#parts.push(part);
   }
 
   #take(): Line | null {
     const length = this.#length;
     const edges = `${this.#begin}\n${this.#end}`;
-    const bytes = Buffer.concat(this.#parts);
-    this.#parts = [];
+    const bytes = this.#parts.take();
     this.#length = 0;
     this.#begin = "";
     this.#end = "";
@@ -60,8 +61,8 @@ export class Lines {
   }
 }
 
-function endOf(parts: readonly Buffer[]): string {
-  return Buffer.concat(parts).subarray(-EDGE).toString("latin1");
+function endOf(bytes: Buffer): string {
+  return bytes.subarray(-EDGE).toString("latin1");
 }
 
 /** The number of the request that a long message answers, by its beginning or its end; `null` where it is not there. */
@@ -82,5 +83,5 @@ export function partsOf(bytes: Uint8Array): number {
 
 /** The beginning and the end of a message, for `numberIn`. */
 export function edgesOf(bytes: Buffer): string {
-  return `${bytes.toString("latin1", 0, EDGE)}\n${bytes.subarray(-EDGE).toString("latin1")}`;
+  return `${bytes.toString("latin1", 0, EDGE)}\n${endOf(bytes)}`;
 }
