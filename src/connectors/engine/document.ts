@@ -6,6 +6,8 @@ import {
   type FetchOptions,
   PrivateAddressError,
 } from "../../kernel/broker/capabilities/fetch/connections.ts";
+import { boundedPieces } from "../../kernel/broker/capabilities/fetch/decoding.ts";
+import { FetchFailure } from "../../kernel/broker/capabilities/fetch/failure.ts";
 import type { DocumentPlace } from "../tool/options.ts";
 import { DOCUMENT_MAX } from "../tool/read-connector.ts";
 import { shortText } from "../tool/remote-tool.ts";
@@ -87,10 +89,8 @@ function redirectOf(url: string, location: unknown): string {
 async function collect(where: string, stream: AsyncIterable<unknown>): Promise<Collected> {
   const hash = createHash("sha256");
   const bytes: Buffer[] = [];
-  let length = 0;
-  for await (const part of stream as AsyncIterable<Buffer>) {
-    length += part.length;
-    if (length > DOCUMENT_MAX) throw refused(where, `has more than ${DOCUMENT_MAX} bytes`);
+  const tooLong = () => refused(where, `has more than ${DOCUMENT_MAX} bytes`);
+  for await (const part of boundedPieces(stream, DOCUMENT_MAX, tooLong)) {
     hash.update(part);
     bytes.push(part);
   }
@@ -98,6 +98,7 @@ async function collect(where: string, stream: AsyncIterable<unknown>): Promise<C
 }
 
 function codeOf(error: unknown): string {
+  if (error instanceof FetchFailure) return error.message;
   if (!(error instanceof Error)) return "it cannot be read";
   return "code" in error && typeof error.code === "string" ? error.code : error.name;
 }

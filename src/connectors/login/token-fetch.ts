@@ -4,6 +4,7 @@ import {
   isPrivateHost,
   PrivateAddressError,
 } from "../../kernel/broker/capabilities/fetch/connections.ts";
+import { boundedPieces } from "../../kernel/broker/capabilities/fetch/decoding.ts";
 import { failureOf } from "../../kernel/broker/capabilities/fetch/failure.ts";
 import { retryAfterMs } from "../../kernel/broker/capabilities/fetch/headers.ts";
 import { isObject } from "../../kernel/base/json.ts";
@@ -117,15 +118,9 @@ async function accept(
 ): Promise<Response> {
   const first = (name: string): string => [headers[name] ?? ""].flat()[0] ?? "";
   onDate(first("date"));
-  const parts: Buffer[] = [];
-  let length = 0;
-  for await (const part of body as AsyncIterable<Buffer>) {
-    length += part.length;
-    // Leaving the loop destroys the body.
-    if (length > ANSWER_BYTES)
-      throw new LoginFailure("failed", `the authorization server's answer has more than ${ANSWER_BYTES} bytes`);
-    parts.push(part);
-  }
+  const tooLong = () =>
+    new LoginFailure("failed", `the authorization server's answer has more than ${ANSWER_BYTES} bytes`);
+  const parts = await Array.fromAsync(boundedPieces(body, ANSWER_BYTES, tooLong));
   if (BUSY.has(statusCode)) {
     const waitMs = retryAfterMs(first("retry-after"));
     const problem = `the authorization server answered with HTTP ${statusCode}`;

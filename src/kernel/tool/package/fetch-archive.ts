@@ -1,5 +1,6 @@
 import type { Connections } from "../../broker/capabilities/fetch/connections.ts";
 import { PrivateAddressError } from "../../broker/capabilities/fetch/connections.ts";
+import { boundedPieces } from "../../broker/capabilities/fetch/decoding.ts";
 import { failureOf, FetchFailure } from "../../broker/capabilities/fetch/failure.ts";
 import { matchesUrl } from "../../broker/capabilities/fetch/origin-pattern.ts";
 import {
@@ -69,14 +70,7 @@ async function request(
     }
     if (statusCode !== 200) throw new PackageError(`${shownUrl(url)} responded with status ${statusCode}`);
     if (Number(length ?? 0) > maxBytes) throw tooLarge(url, maxBytes);
-    const chunks: Buffer[] = [];
-    let size = 0;
-    for await (const chunk of body as AsyncIterable<Buffer>) {
-      size += chunk.length;
-      if (size > maxBytes) throw tooLarge(url, maxBytes);
-      chunks.push(chunk);
-    }
-    return Buffer.concat(chunks);
+    return Buffer.concat(await Array.fromAsync(boundedPieces(body, maxBytes, () => tooLarge(url, maxBytes))));
   } finally {
     // An unread body would hold its connection.
     body.on("error", () => {}).destroy();

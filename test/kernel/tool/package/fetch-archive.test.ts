@@ -129,6 +129,13 @@ describe("an archive is not fetched [C07]", () => {
     await expect.poll(() => server.open()).toBe(0);
   });
 
+  test("where it comes in too many pieces of a byte", async () => {
+    const head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+    await using server = await serveRaw((socket) => socket.end(`${head}${"1\r\nP\r\n".repeat(10_000)}0\r\n\r\n`));
+    const problem = await problemOf(`${server.origin}/a.zip`, { privateOrigins: [server.origin] });
+    expect(problem).toContain("too many pieces of a few bytes");
+  });
+
   test("where the server says nothing, nothing more, or nonsense", async () => {
     await using silent = await serveRaw(() => {});
     await using slow = await serveRaw((socket) => socket.write("HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\nPK"));

@@ -3,7 +3,8 @@ import { lookup as resolve } from "node:dns/promises";
 import { isIP, type LookupFunction } from "node:net";
 import ipaddr from "ipaddr.js";
 import type * as Undici from "undici";
-import type { Agent } from "undici";
+import type { Dispatcher } from "undici";
+import { InformationalLimit } from "./passing-handler.ts";
 
 /** In a public range, but the metadata service of a cloud (Azure's). */
 const METADATA = "168.63.129.16";
@@ -82,6 +83,8 @@ export const MESSAGE_BYTES_MAX = 1024 * 1024;
 const FRAGMENTS_MAX = 4_096;
 /** Maximum time for which a connection is kept alive, whatever the server asks for. */
 const KEPT_MAX_MS = 30_000;
+/** Open connections from which on none is kept alive: a tool may ask more servers than there are descriptors. */
+const KEPT_MAX = 1_024;
 
 const lookupAll: Lookup = async (hostname) =>
   (await resolve(hostname, { all: true, order: "verbatim" })).map(({ address }) => address);
@@ -95,7 +98,7 @@ export class Connections {
   readonly #connectMs: number;
   readonly #idleMs: number;
   readonly #lookup: Lookup;
-  #agents: Promise<{ readonly publicOnly: Agent; readonly anywhere: Agent }> | null = null;
+  #agents: Promise<{ readonly publicOnly: Dispatcher; readonly anywhere: Dispatcher }> | null = null;
 
   /** Throws a `RangeError` or `TypeError` that names the invalid option. */
   constructor({ lookup = lookupAll, connectMs, headersMs, idleMs }: FetchOptions = {}) {
@@ -107,7 +110,7 @@ export class Connections {
   }
 
   /** The agent for public or for all addresses. Undici is loaded lazily, because only some tools use it. */
-  async agent(isPrivate: boolean): Promise<Agent> {
+  async agent(isPrivate: boolean): Promise<Dispatcher> {
     this.#agents ??= import("undici").then((undici) => ({
       publicOnly: this.#create(undici, isPublicAddress),
       anywhere: this.#create(undici, () => true),
@@ -121,10 +124,11 @@ export class Connections {
     await Promise.allSettled([agents?.publicOnly.destroy(), agents?.anywhere.destroy()]);
   }
 
-  #create({ Agent: NewAgent, buildConnector }: typeof Undici, admits: (address: string) => boolean): Agent {
+  #create({ Agent: NewAgent, buildConnector }: typeof Undici, admits: (address: string) => boolean): Dispatcher {
     const lookup = guardLookup(this.#lookup, admits);
     const connect = buildConnector({ allowH2: false, timeout: this.#connectMs, lookup });
-    return new NewAgent({
+    let open = 0;
+    const agent = new NewAgent({
       allowH2: false,
       pipelining: 1,
       maxHeaderSize: HEADER_BYTES_MAX,
@@ -140,12 +144,18 @@ export class Connections {
         }
         connect(target, (...[error, socket]) => {
           if (error !== null) return callback(error, null);
+          open++;
+          socket.once("close", () => open--);
           if (admits(socket.remoteAddress ?? "")) return callback(null, socket);
           socket.destroy();
           callback(new PrivateAddressError(), null);
         });
       },
     });
+    return agent.compose(
+      (dispatch) => (options, handler) =>
+        dispatch(open < KEPT_MAX ? options : { ...options, reset: true }, new InformationalLimit(handler)),
+    );
   }
 }
 

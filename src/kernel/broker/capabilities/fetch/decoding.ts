@@ -62,6 +62,23 @@ export class PieceMeter {
   }
 }
 
+/** The pieces of a body up to a maximum of bytes. Throws `excess()` beyond that, and where too many pieces are short. */
+export async function* boundedPieces(
+  body: AsyncIterable<unknown>,
+  bytesMax: number,
+  excess: () => Error,
+): AsyncGenerator<Buffer> {
+  const pieces = new PieceMeter();
+  let bytes = 0;
+  for await (const piece of body as AsyncIterable<Buffer>) {
+    bytes += piece.length;
+    const failure = bytes > bytesMax ? excess() : pieces.take(piece);
+    // Leaving the loop destroys the body.
+    if (failure !== null) throw failure;
+    yield piece;
+  }
+}
+
 /** Passes bytes through up to a maximum. */
 export class ByteMeter extends Transform {
   readonly #bytesMax: number;

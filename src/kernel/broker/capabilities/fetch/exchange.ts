@@ -59,8 +59,6 @@ const DISCARD_MS = 1_000;
 /** Schemes that authenticate a connection: the server would attribute its next request to the same user. */
 const OF_CONNECTION = /^(?:ntlm|negotiate)\b/i;
 const WIRE_BUFFER_BYTES = 64 * 1024;
-/** Maximum number of informational responses, such as 103, before the response to one request. */
-const INFORMATIONAL_MAX = 32;
 
 /** One request of a tool and its response, including all redirects. */
 export class Exchange {
@@ -70,7 +68,6 @@ export class Exchange {
   /** Names of the secrets that were put into this request, in any hop: only these are looked for in its response. */
   readonly #filled = new Set<string>();
   #redactor: Redactor | null = null;
-  #informational = 0;
 
   constructor(host: ExchangeHost) {
     this.#host = host;
@@ -135,7 +132,6 @@ export class Exchange {
       headers: withDefaults(headers).flat(),
       body,
       signal: this.#abort.signal,
-      onInfo: () => this.#countInformational(),
       responseHeaders: "raw",
       highWaterMark: WIRE_BUFFER_BYTES,
       ...(headers.some(([name, value]) => name === "authorization" && OF_CONNECTION.test(value))
@@ -144,11 +140,6 @@ export class Exchange {
     });
     const data = await this.#inTime(sent);
     return { data, headers: this.#headersOf(data), permit };
-  }
-
-  #countInformational(): void {
-    if (++this.#informational <= INFORMATIONAL_MAX) return;
-    this.#abort.abort(new FetchFailure("the server sends too many informational responses"));
   }
 
   /** Fills in the secrets, and counts the bytes of the request. */

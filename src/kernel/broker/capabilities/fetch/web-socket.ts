@@ -4,6 +4,7 @@ import type { Dispatcher, WebSocket as UndiciWebSocket } from "undici";
 import { type Connections, MESSAGE_BYTES_MAX, PrivateAddressError } from "./connections.ts";
 import { failureOf, FetchFailure } from "./failure.ts";
 import { MeteredSocket } from "./metered-socket.ts";
+import { PassingHandler } from "./passing-handler.ts";
 import type { RequestPermission, RequestPermit } from "./permission.ts";
 import { isRedirect } from "./redirect.ts";
 import { type BodyData, readBodyData } from "./response-body.ts";
@@ -248,49 +249,36 @@ function onControlFrame(socket: object, count: () => void): void {
 }
 
 /** A handshake's response: its connection is metered, and what fails is told. */
-class HandshakeHandler implements Dispatcher.DispatchHandler {
-  readonly #handler: Dispatcher.DispatchHandler;
+class HandshakeHandler extends PassingHandler {
   readonly #meter: (raw: Duplex) => Duplex;
   readonly #fail: (error: Error) => void;
 
   constructor(handler: Dispatcher.DispatchHandler, meter: (raw: Duplex) => Duplex, fail: (error: Error) => void) {
-    this.#handler = handler;
+    super(handler);
     this.#meter = meter;
     this.#fail = fail;
   }
 
-  onRequestStart(...args: Parameters<NonNullable<Dispatcher.DispatchHandler["onRequestStart"]>>): void {
-    this.#handler.onRequestStart?.(...args);
-  }
-
-  onRequestUpgrade(
-    ...[controller, status, headers, socket]: Parameters<NonNullable<Dispatcher.DispatchHandler["onRequestUpgrade"]>>
+  override onRequestUpgrade(
+    ...[controller, status, headers, socket]: Parameters<PassingHandler["onRequestUpgrade"]>
   ): void {
     // undici would take the extension that it always offers, although it was not sent.
     if (headers["sec-websocket-extensions"] !== undefined)
       throw new FetchFailure("the server chose an extension that was not offered");
-    this.#handler.onRequestUpgrade?.(controller, status, headers, this.#meter(socket));
+    super.onRequestUpgrade(controller, status, headers, this.#meter(socket));
   }
 
-  onResponseStart(...args: Parameters<NonNullable<Dispatcher.DispatchHandler["onResponseStart"]>>): void {
+  override onResponseStart(...args: Parameters<PassingHandler["onResponseStart"]>): void {
     const [, status] = args;
     if (status >= 200) {
       const redirects = isRedirect(status) ? "; redirects are not followed" : "";
       this.#fail(new FetchFailure(`the server answered with the status ${status} and opened no WebSocket${redirects}`));
     }
-    this.#handler.onResponseStart?.(...args);
+    super.onResponseStart(...args);
   }
 
-  onResponseData(...args: Parameters<NonNullable<Dispatcher.DispatchHandler["onResponseData"]>>): void {
-    this.#handler.onResponseData?.(...args);
-  }
-
-  onResponseEnd(...args: Parameters<NonNullable<Dispatcher.DispatchHandler["onResponseEnd"]>>): void {
-    this.#handler.onResponseEnd?.(...args);
-  }
-
-  onResponseError(...args: Parameters<NonNullable<Dispatcher.DispatchHandler["onResponseError"]>>): void {
+  override onResponseError(...args: Parameters<PassingHandler["onResponseError"]>): void {
     this.#fail(args[1]);
-    this.#handler.onResponseError?.(...args);
+    super.onResponseError(...args);
   }
 }

@@ -157,6 +157,17 @@ describe("a handshake", () => {
     await vi.waitFor(() => expect(server.open()).toBe(0));
   });
 
+  test("behind informational responses without end fails", async () => {
+    await using server = await serveAnswer((socket) => {
+      const send = () => socket.write("HTTP/1.1 103 Early Hints\r\n\r\n".repeat(1_000)) && setImmediate(send);
+      socket.on("drain", send);
+      send();
+    });
+    await using session = allow(server);
+    await expect(session.connect(server.url)).rejects.toThrow("too many informational responses");
+    await expect.poll(() => server.open()).toBe(0);
+  });
+
   test("with an extension that was not offered fails", async () => {
     await using server = await serveFrames(() => {}, "sec-websocket-extensions: permessage-deflate\r\n");
     await using session = allow(server);
