@@ -18,24 +18,29 @@ const PENDING_MS = 600_000;
 export class PendingLogins implements AsyncDisposable {
   /** By the state that only whoever began the login knows. */
   readonly #pending = new Map<string, PendingLogin>();
+  /** Those whose authorization server is still being asked. */
+  #beginning = 0;
 
   async begin(
     connector: ResolvedConnector,
     { redirectUri, tenant }: { readonly redirectUri: string; readonly tenant: string },
     options: SourceOptions,
   ): Promise<BegunLogin> {
-    if (this.#pending.size >= PENDING_MAX)
+    if (this.#pending.size + this.#beginning >= PENDING_MAX)
       throw new GloveboxError("rate_limited", `${PENDING_MAX} logins wait for a browser; try again later`);
-    const { ConnectorLogin } = await import("./connector-login.ts");
-    const opened = await ConnectorLogin.open(connector, tenant, options);
+    this.#beginning++;
     try {
-      const login = await opened.flow.begin(redirectUri, tenant);
+      const { ConnectorLogin } = await import("./connector-login.ts");
+      const opened = await ConnectorLogin.open(connector, tenant, options);
+      const login = await opened.flow.begin(redirectUri, tenant).catch(async (error: unknown) => {
+        await opened[Symbol.asyncDispose]();
+        throw failed(error);
+      });
       const timer = setTimeout(() => void this.#forget(login.state), PENDING_MS).unref();
       this.#pending.set(login.state, { connector: connector.name, tenant, login, opened, timer });
       return { url: login.url, expiresInMs: PENDING_MS };
-    } catch (error) {
-      await opened[Symbol.asyncDispose]();
-      throw failed(error);
+    } finally {
+      this.#beginning--;
     }
   }
 

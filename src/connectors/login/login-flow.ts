@@ -39,6 +39,7 @@ const GRANT = {
 } as const;
 /** Pauses between questions of a device flow. */
 const INTERVAL_S = 5;
+const INTERVAL_MIN_S = 1;
 const INTERVAL_MAX_S = 60;
 const CODE_MAX = 64;
 
@@ -118,7 +119,7 @@ export class LoginFlow {
   ): Promise<TokenAnswer> {
     const untilMs = performance.now() + lifeS * 1_000;
     for (let pauseS = interval; performance.now() < untilMs;) {
-      await delay(Math.min(pauseS, INTERVAL_MAX_S) * 1_000, undefined, { signal });
+      await delay(Math.min(Math.max(pauseS, INTERVAL_MIN_S), INTERVAL_MAX_S) * 1_000, undefined, { signal });
       try {
         return await this.#server.grant(known, async (oauth, { as, client, proof, options }) => {
           const response = await oauth.deviceCodeGrantRequest(as, client, proof, deviceCode, options);

@@ -98,6 +98,24 @@ test.each<[string, Answer, RegExp]>([
     (_, response) => void response.writeHead(200, { "x-wide": "x".repeat(20_000) }).end(),
     /headers are too large/,
   ],
+  [
+    "informational responses without end",
+    (_, response) => {
+      const more = (error?: Error | null): void => {
+        if (!error) response.socket?.write("HTTP/1.1 103 Early Hints\r\n\r\n".repeat(100), more);
+      };
+      more();
+    },
+    /too many informational responses/,
+  ],
+  [
+    "pieces of a byte",
+    (_, response) => {
+      const head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+      response.socket?.write(`${head}${"1\r\n \r\n".repeat(20_000)}0\r\n\r\n`);
+    },
+    /too many pieces of a few bytes/,
+  ],
   ["a closed connection", (_, response) => void response.destroy(), /the connection was lost/],
 ])("a server that answers with %s gives no token", async (_name, answered, message) => {
   answer = answered;
@@ -177,6 +195,23 @@ test("a server that refuses has its metadata and its token endpoint asked once f
   const { logins } = openLogins({ issuer }, byIssuer(), { CLIENT: SECRET });
   for (let times = 0; times < 1_000; times++) await expect(logins.token("")).rejects.toThrow("needs a login");
   expect(asked).toHaveLength(2);
+});
+
+test("a server of the device flow is asked once a second at most, whatever it says", async () => {
+  let polls = 0;
+  answer = ({ url }, response) => {
+    const device = { device_code: "d", user_code: "u", verification_uri: `${issuer}/device` };
+    if (url === "/device") return json(response, { ...device, expires_in: 1e300, interval: 1e-9 });
+    json(response, { error: ++polls < 3 ? "authorization_pending" : "access_denied" }, 400);
+  };
+  const urls = { tokenUrl: `${issuer}/token`, deviceUrl: `${issuer}/device` };
+  const { flow } = openLogins({ issuer }, { authorizationCode: { ...urls, clientId: "public" } }, {});
+  const { finish } = await (await flow()).device("");
+  const startMs = performance.now();
+  await expect(finish(AbortSignal.timeout(60_000))).rejects.toThrow("refuses: access_denied");
+  expect(polls).toBe(3);
+  // Timers may fire a millisecond early.
+  expect(performance.now() - startMs).toBeGreaterThan(2_900);
 });
 
 describe("metadata of a protected resource", () => {
