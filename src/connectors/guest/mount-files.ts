@@ -1,4 +1,6 @@
 import type { AskHost } from "../../kernel/guest/faces/face.ts";
+import { encodeBase64 } from "../../kernel/guest/web/base64-bytes.ts";
+import { encodeUtf8 } from "../../kernel/guest/web/utf8.ts";
 import type { OpenApiOperation } from "../../kernel/guest/host.ts";
 import { ArgumentError, isObject } from "./parameters.ts";
 
@@ -44,5 +46,7 @@ async function read(name: string, file: PathArgument, ask: AskHost): Promise<Arg
     throw new ArgumentError(`${name}.path: ${reason}`);
   }
   const filename = rest.filename ?? path.slice(path.lastIndexOf("/") + 1);
-  return { ...rest, filename, base64: answer["value"]["base64"] };
+  // What is valid UTF-8 comes as a text.
+  const { text, base64 } = answer["value"];
+  return { ...rest, filename, base64: typeof text === "string" ? encodeBase64(encodeUtf8(text)) : base64 };
 }

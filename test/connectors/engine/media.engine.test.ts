@@ -29,6 +29,7 @@ let folder: Awaited<ReturnType<typeof mkdtempDisposable>>;
 beforeAll(async () => {
   folder = await mkdtempDisposable(join(tmpdir(), "glovebox-files-"));
   await writeFile(join(folder.path, "a.png"), PNG);
+  await writeFile(join(folder.path, "a.csv"), TEXT);
   api = await serveApi(({ url }, response) => {
     const [type, bytes, status = 200] = ANSWERS.get(url) ?? ["text/plain", Buffer.alloc(0), 404];
     response.writeHead(status, { ...(type === "" ? {} : { "content-type": type }), link: "<next>; rel=next" });
@@ -139,10 +140,11 @@ describe("a request that Fastify reads", () => {
     const base64 = PNG.toString("base64");
     const bytes = await call("sends.bytes", { body: { path: "/data/a.png", mediaType: "image/gif" } });
     expect([bytes.error, bytes.output]).toEqual([null, { type: "image/gif", base64 }]);
-    const body = { name: TEXT, all: [{ path: "/data/a.png" }, { base64: "YQ==" }] };
+    const body = { name: TEXT, all: [{ path: "/data/a.png" }, { path: "/data/a.csv" }, { base64: "YQ==" }] };
     expect((await call("sends.form", { body })).output).toEqual([
       ["name", TEXT],
       ["all", "a.png", "application/octet-stream", base64],
+      ["all", "a.csv", "application/octet-stream", Buffer.from(TEXT).toString("base64")],
       ["all", "file", "application/octet-stream", "YQ=="],
     ]);
   });
@@ -224,6 +226,18 @@ describe("a document by URL", () => {
     const given = text(api.origin);
     await expect(openWith(text, () => `sha256:${"0".repeat(64)}`)).rejects.toThrow(
       `connectors.far.openapi.url is another document than its pin names: sha256:${hash("sha256", given)}`,
+    );
+  });
+
+  test("that comes in too many pieces of a byte is refused, and the loop goes on", async () => {
+    await using remote = await serveApi((_request, response) => {
+      const head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+      response.socket?.write(`${head}${"1\r\n \r\n".repeat(20_000)}0\r\n\r\n`);
+    });
+    const far = { openapi: { url: `${remote.origin}/api.json` } };
+    await using opened = await createEngine({ workers: 1, executor: "threads", connectors: { far } });
+    expect(opened.connectors()[0]?.problem).toBe(
+      "connectors.far.openapi.url cannot be read: the server sends the body in too many pieces of a few bytes",
     );
   });
 
