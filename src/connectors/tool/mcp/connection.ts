@@ -49,6 +49,8 @@ const ANY_RESULT: Sdk.StandardSchemaV1<unknown, unknown> = {
 interface Wire {
   readonly transport: Sdk.Transport;
   readonly http: Sdk.StreamableHTTPClientTransport | null;
+  /** Asks its server something, and ends all that is sent for that. */
+  readonly during: <Value>(ask: () => Promise<Value>) => Promise<Value>;
   /** Why it ended. */
   readonly failure: () => Promise<McpError>;
   /** Error output of its process, for the operator; `null` without a process. */
@@ -103,7 +105,8 @@ export class McpConnection {
       const mirrored = new Map<string, Sdk.Tool>();
       const list = await new Listing(this.#host).read(async (cursor) => {
         const params = cursor === null ? {} : { cursor };
-        return await client.request({ method: "tools/list", params }, ANY_RESULT, { signal: late, timeout });
+        const options = { signal: late, timeout };
+        return await this.#during(() => client.request({ method: "tools/list", params }, ANY_RESULT, options));
       });
       for (const json of list.tools.filter((text) => text.includes(HEADER_EXTENSION))) {
         const { operation, inputSchema } = JSON.parse(json) as {
@@ -127,7 +130,8 @@ export class McpConnection {
       // With a definition of our own, the client compiles none of the server's schemas.
       const toolDefinition = this.#mirrored.get(tool) ?? { name: tool, inputSchema: { type: "object" } };
       const options = { signal, timeout: timeoutMs, maxTotalTimeout: timeoutMs, toolDefinition };
-      const text = this.#marks.unmark(JSON.stringify(await client.callTool({ name: tool, arguments: given }, options)));
+      const result = await this.#during(() => client.callTool({ name: tool, arguments: given }, options));
+      const text = this.#marks.unmark(JSON.stringify(result));
       const bytes = Buffer.byteLength(text);
       if (bytes <= maxBytes) return text;
       throw new McpError(`its answer has ${bytes} bytes, the limit is ${maxBytes} bytes`, { isTransient: false });
@@ -174,10 +178,15 @@ export class McpConnection {
     const guarded = new GuardedFetch(server, connections, secrets, { limits, tokens, marks: this.#marks });
     const http = new sdk.StreamableHTTPClientTransport(new URL(server.url), {
       fetch: (url, init) => guarded.send(url, init),
+      reconnectionScheduler: (resume, delayMs) => {
+        const timer = setTimeout(resume, Math.min(Math.max(delayMs, limits.resumeMinMs), limits.backoffMaxMs));
+        return () => clearTimeout(timer);
+      },
     });
     return {
       transport: http,
       http,
+      during: (ask) => guarded.during(ask),
       failure: () => Promise.resolve(new McpError("the connection has ended")),
       said: null,
     };
@@ -194,7 +203,8 @@ export class McpConnection {
       sdk.deserializeMessage(this.#marks.mark(text)),
     );
     if (this.#isOver) await transport.close();
-    return { transport, http: null, failure: () => transport.failure(), said: () => transport.said() };
+    const during: Wire["during"] = (ask) => ask();
+    return { transport, http: null, during, failure: () => transport.failure(), said: () => transport.said() };
   }
 
   /** Puts the values of secrets into variables. */
@@ -212,6 +222,10 @@ export class McpConnection {
   #connected(): Sdk.Client {
     if (this.#client === null || this.#isOver) throw new McpError("the connection has ended", { isSent: false });
     return this.#client;
+  }
+
+  #during<Value>(ask: () => Promise<Value>): Promise<Value> {
+    return this.#wire === null ? ask() : this.#wire.during(ask);
   }
 
   async #thrown(error: unknown, timeoutMs: number): Promise<McpError> {
@@ -239,7 +253,8 @@ export class McpConnection {
     const timeout = this.#host.limits.aliveMs;
     try {
       const client = this.#connected();
-      await (client.getProtocolEra() === "modern" ? client.discover({ timeout }) : client.ping({ timeout }));
+      const isModern = client.getProtocolEra() === "modern";
+      await this.#during(() => (isModern ? client.discover({ timeout }) : client.ping({ timeout })));
     } catch (error) {
       if (error instanceof this.#host.sdk.ProtocolError) return;
       await this.#lose(failed(`it gives no sign of life: ${this.#failures.of(error, timeout).message}`));

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import type { Readable } from "node:stream";
 import type { Dispatcher } from "undici";
 import type { Connections } from "../../../kernel/broker/capabilities/fetch/connections.ts";
@@ -22,6 +23,9 @@ const BODILESS: ReadonlySet<number> = new Set([101, 103, 204, 205, 304]);
 const LATER: ReadonlySet<number> = new Set([429, 503]);
 const LATER_MAX_MS = 3_600_000;
 const UNAUTHORIZED = 401;
+/** Time in which a server may end what it has begun for a request that is over. */
+const LINGER_MS = 5_000;
+const [LINE_FEED, CARRIAGE_RETURN] = [10, 13];
 
 interface RawAnswer extends Pick<Dispatcher.ResponseData, "statusCode" | "statusText" | "body"> {
   readonly headers: Headers;
@@ -42,6 +46,10 @@ export class GuardedFetch {
   readonly #inflow: Inflow;
   readonly #marks: DigitMarks;
   readonly #tokens: SessionTokens | null;
+  /** Aborted when the request of ours is over for which the client sends something. */
+  readonly #cause = new AsyncLocalStorage<AbortSignal>();
+  /** Requests under way, with the bodies of their answers. */
+  #open = 0;
 
   constructor(
     server: HttpServer,
@@ -64,6 +72,19 @@ export class GuardedFetch {
     this.#inflow = new Inflow(limits);
   }
 
+  /**
+   * Asks the server something. Whatever is sent for that ends soon after the answer: a server may leave its stream open, or
+   * have the client resume it again and again.
+   */
+  async during<Value>(ask: () => Promise<Value>): Promise<Value> {
+    const over = new AbortController();
+    try {
+      return await this.#cause.run(over.signal, ask);
+    } finally {
+      setTimeout(() => over.abort(), LINGER_MS).unref();
+    }
+  }
+
   async send(input: string | URL, init: RequestInit = {}): Promise<Response> {
     const url = readTarget(String(input));
     if (url.origin !== this.#origin) throw new FetchFailure("the server refers to another origin");
@@ -82,27 +103,40 @@ export class GuardedFetch {
   async #request(url: URL, init: RequestInit, token: RequestToken | null): Promise<RawAnswer> {
     const method = init.method ?? "GET";
     const { path, headers } = this.#fill(url, method, new Headers(init.headers), token);
-    const agent = await this.#connections.agent(this.#server.isPrivate);
+    const { requests } = this.#limits;
+    // The client answers each request of a server by one of its own.
+    if (this.#open >= requests)
+      throw new McpError(`more than ${requests} requests to it are under way`, { isSent: false });
+    this.#open++;
     const {
       statusCode,
       statusText,
       headers: raw,
       body,
-    } = await agent.request({
+    } = await this.#dispatch({
       origin: url.origin,
       path,
       method: method as Dispatcher.HttpMethod,
       headers: headers.flat(),
       body: typeof init.body === "string" ? Buffer.from(init.body) : null,
-      signal: init.signal ?? null,
+      signal: AbortSignal.any([init.signal ?? [], this.#cause.getStore() ?? []].flat()),
       responseHeaders: "raw",
+    }).catch((error: unknown) => {
+      this.#open--;
+      throw error;
     });
+    body.once("close", () => this.#open--);
     // A body that is not read to its end fails, and nobody else would hear that.
     body.on("error", () => undefined);
     const named = new Headers();
     const pairs = raw as unknown as readonly string[];
     for (let at = 0; at + 1 < pairs.length; at += 2) named.append(pairs[at] ?? "", pairs[at + 1] ?? "");
     return { statusCode, statusText, headers: named, body };
+  }
+
+  async #dispatch(options: Dispatcher.RequestOptions): Promise<Dispatcher.ResponseData> {
+    const agent = await this.#connections.agent(this.#server.isPrivate);
+    return await agent.request(options);
   }
 
   /** Own headers of the connector come last, so that none of them replaces one of the protocol. */
@@ -157,12 +191,13 @@ export class GuardedFetch {
   /** The bytes of a body, up to the length of one message: in a stream of events, between two empty lines. */
   async *#bounded(body: Readable, isStream: boolean): AsyncGenerator<Uint8Array> {
     const { messageBytes, messageParts } = this.#limits;
+    const events = isStream ? new EventEnds() : null;
     let length = 0;
     let parts = 0;
     for await (const chunk of body as AsyncIterable<Buffer>) {
-      const excess = this.#inflow.take(isStream ? 1 : 0, chunk.length);
+      const { count, end } = events?.read(chunk) ?? { count: 0, end: -1 };
+      const excess = this.#inflow.take(isStream ? Math.max(1, count) : 0, chunk.length);
       if (excess !== null) throw excess;
-      const end = isStream ? endOfEvent(chunk) : -1;
       // What ends in this chunk is bounded by its length.
       length = end < 0 ? length + chunk.length : chunk.length - end;
       parts = partsOf(chunk.subarray(Math.max(0, end))) + (end < 0 ? parts : 0);
@@ -173,8 +208,28 @@ export class GuardedFetch {
   }
 }
 
-/** Place behind the last empty line in a chunk; -1 without one. */
-function endOfEvent(chunk: Buffer): number {
-  const at = Math.max(chunk.lastIndexOf("\n\n"), chunk.lastIndexOf("\r\n\r\n"), chunk.lastIndexOf("\r\r"));
-  return at < 0 ? -1 : at + 2;
+/** Finds the ends of events in a stream: empty lines, whichever line ends there are. */
+class EventEnds {
+  #last = 0;
+  #isLineEmpty = true;
+
+  /** Number of events that end in a chunk, and the place behind the last end; -1 without one. */
+  read(chunk: Buffer): { readonly count: number; readonly end: number } {
+    let count = 0;
+    let end = -1;
+    for (let at = 0; at < chunk.length; at++) {
+      const byte = chunk[at] ?? 0;
+      const isSecond = byte === LINE_FEED && this.#last === CARRIAGE_RETURN;
+      if (isSecond) end = end === at ? at + 1 : end;
+      else if (byte === LINE_FEED || byte === CARRIAGE_RETURN) {
+        if (this.#isLineEmpty) {
+          count++;
+          end = at + 1;
+        }
+        this.#isLineEmpty = true;
+      } else this.#isLineEmpty = false;
+      this.#last = byte;
+    }
+    return { count, end };
+  }
 }

@@ -16,6 +16,10 @@ export interface McpLimits {
   readonly inflowMs: number;
   readonly inflowMessages: number;
   readonly inflowBytes: number;
+  /** Requests over HTTP that are under way at once, with their answers. */
+  readonly requests: number;
+  /** Shortest delay before a stream that has ended is resumed, whatever its server asks for. */
+  readonly resumeMinMs: number;
   /** Maximum number of tools, of pages, and of bytes of a list as JSON. */
   readonly listTools: number;
   readonly listPages: number;
@@ -53,6 +57,8 @@ export const MCP_LIMITS: McpLimits = Object.freeze({
   inflowMs: 10_000,
   inflowMessages: 5_000,
   inflowBytes: 128 * MIB,
+  requests: 256,
+  resumeMinMs: 1_000,
   listTools: 1_000,
   listPages: 100,
   listBytes: 4 * MIB,

@@ -64,14 +64,19 @@ export class Listing {
 
   /** Returns whether more may follow. */
   #add(tool: unknown): boolean {
-    const { listTools, listBytes } = this.#options.limits;
+    const { listTools } = this.#options.limits;
     const read = readTool(tool, this.#options);
-    if ("reason" in read) {
-      this.#find(read.tool, read.reason);
-      return this.#findings.length < listTools;
-    }
-    const { name, json } = read;
-    if (read.warning !== null) this.#find(name, read.warning);
+    if ("reason" in read) this.#find(read.tool, read.reason);
+    else if (!this.#take(read)) return false;
+    if (this.#findings.length <= listTools) return true;
+    this.#find(null, `more than ${listTools} of its tools have a fault; the rest is left out`);
+    return false;
+  }
+
+  /** Returns whether there was room for it. */
+  #take({ name, json, warning }: Extract<ReadTool, { readonly json: string }>): boolean {
+    const { listTools, listBytes } = this.#options.limits;
+    if (warning !== null) this.#find(name, warning);
     const known = this.#tools.get(name);
     if (known !== undefined) {
       // A call names one of them only: the server decides which.

@@ -119,6 +119,14 @@ describe.skipIf(noJail !== undefined)(`a hostile MCP server (${noJail ?? "in bub
     ]);
   });
 
+  test("whose list has more faults than are told is left there", async () => {
+    const listed = await opened(hostile("alike")).session.list();
+    const { tools = [], findings = [] } = listed.kind === "listed" ? listed.list : {};
+    expect(tools).toHaveLength(1);
+    expect(findings).toHaveLength(MCP_LIMITS.listTools + 2);
+    expect(findings.at(-1)?.reason).toBe("more than 1000 of its tools have a fault; the rest is left out");
+  });
+
   test("whose list is no list has none", async () => {
     const listed = await opened(hostile("no-list")).session.list();
     expect(listed).toMatchObject({

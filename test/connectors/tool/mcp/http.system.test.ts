@@ -1,3 +1,4 @@
+import type { ServerResponse } from "node:http";
 import { expect, onTestFinished, test } from "vitest";
 import type { HttpServer } from "../../../../src/connectors/tool/mcp/server.ts";
 import { failureOf, opened, resultOf, textOf } from "./opened.ts";
@@ -6,6 +7,9 @@ import { serve, v1Sessions, v2Requests } from "./programs/http.ts";
 
 const VALUE = "s3cr3t-value-of-the-connector";
 const LATER = { backoffMinMs: 60_000 };
+const EVENTS = { "content-type": "text/event-stream" };
+
+const eventOf = (message: object): string => `data: ${JSON.stringify(message)}\n\n`;
 
 const over = (url: string, more: Partial<HttpServer> = {}): HttpServer => ({
   kind: "http",
@@ -201,7 +205,7 @@ test.for<readonly [string, string, RegExp]>([
 ])("%s fails its call only", async ([, piece, failure]) => {
   const handle = byHand(() => ({ tools: [] }), {
     streamed: async (response) => {
-      response.write("data: ");
+      response.writeHead(200, EVENTS).write("data: ");
       for (;;) {
         const error = await new Promise((resolve) => response.write(piece, resolve));
         if (error instanceof Error || response.destroyed) return;
@@ -213,6 +217,99 @@ test.for<readonly [string, string, RegExp]>([
   await session.list();
   expect(failureOf(await call("t", {}, { timeoutMs: 10_000 })).message).toMatch(failure);
   expect(session.state.kind).toBe("up");
+});
+
+test("an answer that comes byte by byte takes no more memory than another", async () => {
+  const long = "x".repeat(2 * 1024 * 1024);
+  const { url } = await serve(
+    byHand(() => ({ tools: [] }), {
+      streamed: (response, id) => {
+        const answer = JSON.stringify({ jsonrpc: "2.0", id, result: { content: [{ type: "text", text: long }] } });
+        const head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
+        response.socket?.write(`${head}${answer.replaceAll(/./g, "1\r\n$&\r\n")}0\r\n\r\n`);
+      },
+    }),
+  );
+  const { session, call } = opened(over(url), { limits: { ...LATER, heapMb: 96 } });
+  expect(textOf(await call("t", {}, { timeoutMs: 120_000 }))).toBe(long);
+  expect(session.state.kind).toBe("up");
+});
+
+test.for(["\n\n", "\r\r", "\r\n\r\n", "\n\r\n"])(
+  "events that end with %j are counted each, also in one piece",
+  async (end) => {
+    const { url } = await serve(
+      byHand(() => ({ tools: [] }), {
+        streamed: (response, id) => {
+          const answer = eventOf({ jsonrpc: "2.0", id, result: { content: [] } });
+          response.writeHead(200, EVENTS).end(`: x${end}`.repeat(1_000) + answer);
+        },
+      }),
+    );
+    const { call } = opened(over(url), { limits: { ...LATER, inflowMessages: 200 } });
+    expect(failureOf(await call("t", {}, { timeoutMs: 3_000 })).message).toMatch(
+      /^it sent more than 200 messages within|^it did not answer/,
+    );
+  },
+);
+
+test("a server that asks back without end is answered by a bounded number of requests", async () => {
+  const waiting = new Set<ServerResponse>();
+  let most = 0;
+  const { url } = await serve(
+    byHand(() => ({ tools: [] }), {
+      streamed: (response, id) => {
+        const asked = Array.from({ length: 2_000 }, (_, at) =>
+          eventOf({ jsonrpc: "2.0", id: `a${at}`, method: "ping" }),
+        );
+        const answer = eventOf({ jsonrpc: "2.0", id, result: { content: [] } });
+        response.writeHead(200, EVENTS).end(asked.join("") + answer);
+      },
+      answered: (response) => {
+        waiting.add(response);
+        most = Math.max(most, waiting.size);
+        response.once("close", () => waiting.delete(response));
+      },
+    }),
+  );
+  const { session, call } = opened(over(url), { limits: { ...LATER, requests: 20 } });
+  expect(resultOf(await call("t"))).toEqual({ content: [] });
+  expect(session.state.kind).toBe("up");
+  await expect.poll(() => most).toBeGreaterThan(5);
+  // Nobody answers them: they end with the call that has caused them.
+  await expect.poll(() => waiting.size, { timeout: 60_000 }).toBe(0);
+  expect(most).toBeLessThanOrEqual(20);
+});
+
+test("a stream that the server leaves open behind an answer ends with the call", async () => {
+  const streams = new Set<ServerResponse>();
+  const { url } = await serve(
+    byHand(() => ({ tools: [] }), {
+      streamed: (response, id) => {
+        streams.add(response);
+        response.once("close", () => streams.delete(response));
+        response.writeHead(200, EVENTS).write(eventOf({ jsonrpc: "2.0", id, result: { content: [] } }));
+      },
+    }),
+  );
+  const { session, call } = opened(over(url), { limits: LATER });
+  for (let times = 0; times < 3; times++) expect(resultOf(await call("t"))).toEqual({ content: [] });
+  await expect.poll(() => streams.size, { timeout: 60_000 }).toBe(0);
+  expect(session.state.kind).toBe("up");
+});
+
+test("a stream that ends at once, again and again, is resumed no faster than after a while", async () => {
+  const hand = byHand(() => ({ tools: [] }));
+  const { url, requests } = await serve((request, response) => {
+    if (request.method !== "GET") return hand(request, response);
+    response.writeHead(200, EVENTS).end("retry: 0\nid: 1\ndata:\n\n");
+  });
+  const { session } = opened(over(url), { limits: { ...LATER, resumeMinMs: 60_000 } });
+  const streams = (): number => requests.filter(({ method }) => method === "GET").length;
+  await session.list();
+  await expect.poll(streams).toBe(1);
+  for (let times = 0; times < 50; times++) await session.list();
+  expect(streams()).toBe(1);
 });
 
 test("a list that is fresh for a time is asked for again after it", async () => {

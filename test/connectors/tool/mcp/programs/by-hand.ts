@@ -6,7 +6,9 @@ type Params = Readonly<Record<string, unknown>>;
 
 interface HandOptions {
   /** What follows a call, in place of its result. */
-  readonly streamed?: (response: ServerResponse) => Promise<void>;
+  readonly streamed?: (response: ServerResponse, id: number) => void | Promise<void>;
+  /** What follows an answer of the client. Default: it is accepted. */
+  readonly answered?: (response: ServerResponse) => void;
   /** The status and the headers with which a request of a method is refused; `null` where it is not. */
   readonly refuse?: (method: string) => { readonly status: number; readonly [header: string]: string | number } | null;
 }
@@ -14,7 +16,7 @@ interface HandOptions {
 /** A server that answers each request by hand: `answer` makes the result of a method. */
 export function byHand(
   answer: (method: string, params: Params, headers: IncomingHttpHeaders) => object,
-  { streamed, refuse }: HandOptions = {},
+  { streamed, answered, refuse }: HandOptions = {},
 ): Handle {
   return async (request, response) => {
     if (request.method !== "POST") return void response.writeHead(405).end();
@@ -22,8 +24,9 @@ export function byHand(
       id,
       method,
       params = {},
-    } = JSON.parse(await text(request)) as { id?: number; method: string; params?: Params };
-    if (id === undefined) return void response.writeHead(202).end();
+    } = JSON.parse(await text(request)) as { id?: number; method?: string; params?: Params };
+    if (method === undefined && answered !== undefined) return answered(response);
+    if (id === undefined || method === undefined) return void response.writeHead(202).end();
     const say = (message: object): void => {
       response
         .writeHead(200, { "content-type": "application/json" })
@@ -34,10 +37,7 @@ export function byHand(
       const { status, ...headers } = refused;
       return void response.writeHead(status, headers).end();
     }
-    if (method === "tools/call" && streamed !== undefined) {
-      response.writeHead(200, { "content-type": "text/event-stream" });
-      return await streamed(response);
-    }
+    if (method === "tools/call" && streamed !== undefined) return await streamed(response, id);
     if (method === "server/discover") return say({ error: { code: -32_601, message: "Method not found" } });
     const serverInfo = { name: "hand", version: "1" };
     if (method === "initialize")

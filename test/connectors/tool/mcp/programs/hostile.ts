@@ -49,6 +49,11 @@ function listed(cursor: string | undefined): object {
           tool("large", { description: "d", inputSchema: { type: "object", title: CHUNK.slice(0, 100_000) } }),
         ],
       };
+    case "alike":
+      return {
+        tools: Array.from({ length: 5_000 }, (_, at) => tool("t", { description: `${at}` })),
+        nextCursor: `${lists}`,
+      };
     case "no-list":
       return { tools: { length: 3 } };
     case "secret":
