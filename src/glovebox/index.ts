@@ -11,7 +11,8 @@ export type {
   CapabilityCaller as CapabilityCall,
   CapabilityRequest,
 } from "../kernel/broker/capabilities/capability.ts";
-export type { FetchOptions, Lookup } from "../kernel/broker/capabilities/fetch/connections.ts";
+export type { FetchOptions } from "../kernel/broker/capabilities/fetch/connections.ts";
+export type { Lookup } from "../kernel/broker/capabilities/fetch/lookups.ts";
 export type { SecretBinding } from "../kernel/broker/capabilities/secrets/binding.ts";
 export type { SecretOptions } from "../kernel/broker/capabilities/secrets/secrets.ts";
 export { defineCapability } from "../kernel/broker/capabilities/custom.ts";

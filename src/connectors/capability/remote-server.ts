@@ -12,6 +12,7 @@ import type { Connections } from "../../kernel/broker/capabilities/fetch/connect
 import { Exchange } from "../../kernel/broker/capabilities/fetch/exchange.ts";
 import { FetchFailure } from "../../kernel/broker/capabilities/fetch/failure.ts";
 import { type Header, headerOf, requestHeaders, retryAfterMs } from "../../kernel/broker/capabilities/fetch/headers.ts";
+import { lookingUpFor } from "../../kernel/broker/capabilities/fetch/lookups.ts";
 import type { OriginPattern } from "../../kernel/broker/capabilities/fetch/origin-pattern.ts";
 import { type RequestHop, readTarget } from "../../kernel/broker/capabilities/fetch/redirect.ts";
 import { type ResponseBody, readBodyData } from "../../kernel/broker/capabilities/fetch/response-body.ts";
@@ -200,7 +201,8 @@ export class RemoteServer {
     const cancel = () => exchange.cancel(signal.reason as Error);
     signal.addEventListener("abort", cancel, { once: true });
     try {
-      const { status, headers } = await exchange.send({ ...hop, headers: sent }, "follow");
+      const whole = { ...hop, headers: sent };
+      const { status, headers } = await lookingUpFor(tenant, () => exchange.send(whole, "follow"));
       const bytes = exchange.body === null ? Buffer.alloc(0) : await readAll(exchange.body);
       const body = await onHost(() => answerBody(bytes, headerOf(headers, "content-type")));
       return { status, headers: headers.filter(([name]) => !DROPPED.has(name)), body };

@@ -6,7 +6,7 @@ import { Broker } from "../broker.ts";
 import type { EngineCapabilities } from "../capabilities/built-in.ts";
 import { type CallBinary, type Capability, type CapabilityRequest, LoginRequired } from "../capabilities/capability.ts";
 import type { EngineSide, ModuleCapability } from "../capabilities/module-capability.ts";
-import type { Lookup } from "../capabilities/fetch/connections.ts";
+import type { Lookup } from "../capabilities/fetch/lookups.ts";
 import type { BinaryFiles, HeldBinary } from "../binaries.ts";
 import type { SecretViolation } from "../capabilities/secrets/placeholders.ts";
 import type { CapabilityDetails, CapabilityEvent } from "../capability-event.ts";

@@ -1,9 +1,9 @@
 import type { LookupAddress } from "node:dns";
-import { lookup as resolve } from "node:dns/promises";
 import { isIP, type LookupFunction } from "node:net";
 import ipaddr from "ipaddr.js";
 import type * as Undici from "undici";
 import type { Dispatcher } from "undici";
+import { type Lookup, systemLookup } from "./lookups.ts";
 import { InformationalLimit } from "./passing-handler.ts";
 
 /** In a public range, but the metadata service of a cloud (Azure's). */
@@ -51,9 +51,6 @@ export function isPrivateHost({ hostname }: Pick<URL, "hostname">): boolean {
   return host === "localhost" || (isIP(host) !== 0 && !isPublicAddress(host));
 }
 
-/** Resolves a host name to all of its addresses. */
-export type Lookup = (hostname: string) => Promise<readonly string[]>;
-
 /** Timeouts of requests, and name resolution. */
 export interface FetchOptions {
   /** Default: the operating system's resolver. */
@@ -86,9 +83,6 @@ const KEPT_MAX_MS = 30_000;
 /** Open connections from which on none is kept alive: a tool may ask more servers than there are descriptors. */
 const KEPT_MAX = 1_024;
 
-const lookupAll: Lookup = async (hostname) =>
-  (await resolve(hostname, { all: true, order: "verbatim" })).map(({ address }) => address);
-
 /**
  * Connections of an engine's requests. Connections to private addresses have an agent of their own, so that a request
  * without that permission never reuses one: all connections of its agent are to public addresses.
@@ -101,7 +95,7 @@ export class Connections {
   #agents: Promise<{ readonly publicOnly: Dispatcher; readonly anywhere: Dispatcher }> | null = null;
 
   /** Throws a `RangeError` or `TypeError` that names the invalid option. */
-  constructor({ lookup = lookupAll, connectMs, headersMs, idleMs }: FetchOptions = {}) {
+  constructor({ lookup = systemLookup, connectMs, headersMs, idleMs }: FetchOptions = {}) {
     if (typeof lookup !== "function") throw new TypeError("fetch.lookup is a function");
     this.headersMs = readDuration("headersMs", headersMs, HEADERS_DEFAULT_MS);
     this.#connectMs = readDuration("connectMs", connectMs, CONNECT_DEFAULT_MS);

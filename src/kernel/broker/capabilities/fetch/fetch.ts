@@ -8,6 +8,7 @@ import { FetchFailure } from "./failure.ts";
 import { type FetchGrant, fetchGrants, isMethod } from "./grants.ts";
 import { type Header, requestHeaders } from "./headers.ts";
 import { type BodyData, type BodyChunk, readBodyData } from "./response-body.ts";
+import { lookingUpFor } from "./lookups.ts";
 import { FetchPermission } from "./permission.ts";
 import { type ReleaseSlot, WaitingSlots } from "../waiting-slots.ts";
 import { type RequestHop, readTarget } from "./redirect.ts";
@@ -218,7 +219,7 @@ class FetchSession implements OpenCapability {
       signal.throwIfAborted();
     }
     const leave = await this.#heads.enter(signal);
-    return await exchange.send(hop, redirect).finally(leave);
+    return await lookingUpFor(this.#tenant, () => exchange.send(hop, redirect)).finally(leave);
   }
 
   async #read(id: number): Promise<BodyChunk> {

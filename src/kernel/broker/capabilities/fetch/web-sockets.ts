@@ -3,6 +3,7 @@ import { CapabilityRefusal } from "../capability.ts";
 import { hasPlaceholder } from "../secrets/placeholders.ts";
 import type { ReleaseSlot, WaitingSlots } from "../waiting-slots.ts";
 import { FetchFailure } from "./failure.ts";
+import { lookingUpFor } from "./lookups.ts";
 import { readTarget } from "./redirect.ts";
 import type { BodyData } from "./response-body.ts";
 import { type OpenedSocket, type Received, type SocketHost, WebSocketConnection } from "./web-socket.ts";
@@ -128,7 +129,7 @@ export class CallSockets {
     try {
       release = await this.#slots.enter(this.#signal, this.#tenant);
       this.#signal.throwIfAborted();
-      return await socket.open(protocols);
+      return await lookingUpFor(this.#tenant, () => socket.open(protocols));
     } catch (error) {
       socket.destroy(error as Error);
       onEnd();

@@ -18,6 +18,7 @@ export interface World extends FetchOptions {
   readonly secrets?: { readonly [name: string]: SecretOptions };
   readonly grantedSecrets?: readonly string[];
   readonly onViolation?: (violation: SecretViolation) => void;
+  readonly tenant?: string;
 }
 
 export interface Answer {
@@ -45,7 +46,7 @@ export class Session implements AsyncDisposable {
   readonly #abort = new AbortController();
   #lastId = 0;
 
-  constructor({ rules, asks, secrets = {}, grantedSecrets = [], onViolation, ...options }: World) {
+  constructor({ rules, asks, secrets = {}, grantedSecrets = [], onViolation, tenant = "", ...options }: World) {
     this.#capability = createFetch(new Secrets(secrets, {}), options, onViolation);
     const allowed = rules.map((rule) => fetchGrants.read({ origins: [], ...rule }, "policy"));
     const asked = asks === undefined ? null : fetchGrants.read(asks, "request");
@@ -53,6 +54,7 @@ export class Session implements AsyncDisposable {
     const call = {
       callId: "c",
       tool: "t",
+      tenant,
       signal: this.#abort.signal,
       callTool: () => Promise.reject(new Error("there are no other tools")),
       grantsOf: (name: string) => (name === "secrets" && grantedSecrets.length > 0 ? [grantedSecrets] : []),
