@@ -5,6 +5,7 @@ import type { FetchOptions } from "../../kernel/broker/capabilities/fetch/connec
 import { type SecretOptions, Secrets } from "../../kernel/broker/capabilities/secrets/secrets.ts";
 import { LoginRequired } from "../../kernel/broker/capabilities/capability.ts";
 import type { ConnectorRoute, SessionToolCall } from "../capability/route.ts";
+import { MCP_LIMITS } from "../tool/mcp/limits.ts";
 import type { ListedTools } from "../tool/mcp/messages.ts";
 import type { McpFailure } from "../tool/mcp/failure.ts";
 import type { McpServer } from "../tool/mcp/server.ts";
@@ -52,7 +53,7 @@ export class Sources {
   /** Throws where a secret is not bound to the server. */
   open(connector: ResolvedConnector, { onChange, onLogin }: SourceListener): ConnectorSource {
     const secrets = (this.#secrets ??= new Secrets(this.#options.secrets, process.env, () => undefined));
-    const { name, source, trustsAnnotations, timeoutMs, login } = connector;
+    const { name, source, trustsAnnotations, timeoutMs, login, concurrency } = connector;
     if (source.kind === "openapi") {
       return new DocumentSource(connector, source.document, { secrets, fetch: this.#options.fetch });
     }
@@ -66,6 +67,7 @@ export class Sources {
       secrets: Secrets.resolved(Object.fromEntries(own), secrets),
       fetch: this.#options.fetch,
       login: login === null ? null : { settings: login, store: this.#options.logins },
+      limits: { requests: concurrency + MCP_LIMITS.requests },
       onLogin,
     };
     const session = new McpSession({

@@ -16,7 +16,7 @@ export interface McpLimits {
   readonly inflowMs: number;
   readonly inflowMessages: number;
   readonly inflowBytes: number;
-  /** Requests over HTTP that are under way at once, with their answers. */
+  /** Requests over HTTP that are under way at once, with their answers. A connector's `concurrency` is added. */
   readonly requests: number;
   /** Shortest delay before a stream that has ended is resumed, whatever its server asks for. */
   readonly resumeMinMs: number;
