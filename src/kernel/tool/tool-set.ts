@@ -24,6 +24,8 @@ interface SetTool {
   readonly isOutputOwn: boolean;
   readonly more: readonly string[];
   readonly wraps: boolean;
+  /** Whether it asks for approvals of some calls in their midst. */
+  readonly pauses: boolean;
 }
 
 const TOOLS_MAX = 256;
@@ -113,11 +115,11 @@ function definitionOf(
     const problem = `exports ${place}, whose name ${JSON.stringify(called.slice(0, 128))} no tool can have`;
     throw loadError(name, `${problem}; a name is 1 to 128 of A-Z a-z 0-9 _ . -`);
   }
-  const all = {
-    config: configFor(extras, readers),
-    ...together(extrasIn(parseWritten(spec)), definition, location),
-  };
-  return checkDefinition(all, { allowNoSource: true });
+  const all = together(extrasIn(parseWritten(spec)), definition, location);
+  const asked: unknown = Reflect.get(all, "capabilities") ?? {};
+  // What is no object is refused when the definition is checked.
+  const capabilities = tool.pauses && isObject(asked) ? { capabilities: { pause: true, ...asked } } : {};
+  return checkDefinition({ config: configFor(extras, readers), ...all, ...capabilities }, { allowNoSource: true });
 }
 
 interface RefusedTool {
@@ -151,7 +153,7 @@ function readRefused(one: unknown, name: string): RefusedTool {
 }
 
 function readTool(tool: unknown, name: string, readers: ModuleReaders): SetTool {
-  const { library, place, wraps, input, output, title, listed, ...said } = isObject(tool) ? tool : {};
+  const { library, place, wraps, input, output, title, asks, listed, ...said } = isObject(tool) ? tool : {};
   const isKnown = typeof library === "string" && readers.get(library)?.isLibrary === true;
   if (!isKnown || typeof place !== "string") throw loadError(name, "is described in a form that is not known");
   const [given, made] = [schemaOf(input), schemaOf(output)];
@@ -162,6 +164,7 @@ function readTool(tool: unknown, name: string, readers: ModuleReaders): SetTool 
     ...(given === null ? {} : { inputSchema: given.schema }),
     ...(made === null ? {} : { outputSchema: made.schema }),
     ...(annotations === undefined ? {} : { annotations }),
+    ...(asks === "always" ? { approval: "always" } : {}),
   };
   return {
     library,
@@ -173,6 +176,7 @@ function readTool(tool: unknown, name: string, readers: ModuleReaders): SetTool 
       one === null || one.more === null ? [] : [`${at === 0 ? "inputSchema" : "outputSchema"} ${one.more}`],
     ),
     wraps: wraps === true,
+    pauses: asks === "some",
   };
 }
 

@@ -304,8 +304,8 @@ describe("a module with tools of other libraries", () => {
   });
 
   test("is told why one of them cannot be called", async () => {
-    expect(await problems(`${TWO} export const asks = { ...shout, needsApproval: true };`)).toEqual([
-      'error tool: tool "made" exports asks, which has needsApproval, and calls cannot wait for an approval',
+    expect(await problems(`${TWO} export const open = { ...shout, execute: undefined };`)).toEqual([
+      'error tool: tool "made" exports open, which has no execute: whoever calls the model answers it',
     ]);
   });
 });

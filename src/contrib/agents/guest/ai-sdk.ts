@@ -2,6 +2,7 @@ import { isObject, methodOf } from "../../../kernel/guest/contracts/adapter.ts";
 import { encodeBase64 } from "../../../kernel/guest/web/base64-bytes.ts";
 import type { ToolContext } from "../../../kernel/guest/tool-context.ts";
 import type { Library, WrappedAnswer } from "../../../kernel/guest/contracts/library.ts";
+import { asksOf, awaitApproval } from "./approval.ts";
 import { configOf, isFunctionIn, memberOf, refuseUse, report, textIn } from "./library.ts";
 import { parserFor } from "./parser.ts";
 
@@ -14,8 +15,6 @@ export const aiSdk: Library = {
       : false,
   nameOf: (value) => (isOfProvider(value) ? textIn(value, "name") : undefined),
   refusal: (value) => {
-    const approval = memberOf(value, "needsApproval");
-    if (approval !== undefined && approval !== false) return "has needsApproval, and calls cannot wait for an approval";
     if (isFunctionIn(value, "execute")) return undefined;
     return isOfProvider(value)
       ? "is run by its provider: it has no execute"
@@ -28,14 +27,18 @@ export const aiSdk: Library = {
     output: memberOf(value, "outputSchema"),
     wraps: isFunctionIn(value, "toModelOutput"),
     title: textIn(value, "title"),
+    asks: asksOf(memberOf(value, "needsApproval")),
   }),
   open: (value) => {
     const execute = methodOf(value, "execute");
     const parse = parserFor(schemaIn(value));
     const show = isFunctionIn(value, "toModelOutput") ? modelOutputOf(value) : null;
+    const needsApproval = methodOf(value, "needsApproval");
     return async (input, context) => {
       const parsed = parse === null ? input : await parse(input);
-      const output = await lastOf(execute?.(parsed, optionsFor(context)), context);
+      const options = optionsFor(context);
+      if (needsApproval !== undefined) await awaitApproval(() => needsApproval(parsed, options), input, context);
+      const output = await lastOf(execute?.(parsed, options), context);
       return show === null ? output : show(context.callId, parsed, output);
     };
   },

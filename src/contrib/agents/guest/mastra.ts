@@ -2,6 +2,7 @@ import { isObject, methodOf } from "../../../kernel/guest/contracts/adapter.ts";
 import { failure, Refusal } from "../../../kernel/guest/contracts/defined.ts";
 import type { ToolContext } from "../../../kernel/guest/tool-context.ts";
 import type { Library } from "../../../kernel/guest/contracts/library.ts";
+import { asksOf, awaitApproval } from "./approval.ts";
 import { absent, configOf, isFunctionIn, memberOf, refuseUse, report, textIn } from "./library.ts";
 
 /** The symbol by which newer versions know their own tools. */
@@ -13,27 +14,29 @@ export const mastra: Library = {
   matches: (value) =>
     textIn(value, "id") !== undefined && (isNewer(value) || "suspendSchema" in value || "mastra" in value),
   nameOf: (value) => textIn(value, "id"),
-  refusal: (value) => {
-    const approval = memberOf(value, "requireApproval");
-    if ((approval !== undefined && approval !== false) || isFunctionIn(value, "needsApprovalFn"))
-      return "has requireApproval, and calls cannot wait for an approval";
-    return isFunctionIn(value, "execute") ? undefined : "has no execute";
-  },
+  refusal: (value) => (isFunctionIn(value, "execute") ? undefined : "has no execute"),
   describe: (value) => ({
     name: textIn(value, "id"),
     description: textIn(value, "description"),
     input: memberOf(value, "inputSchema"),
     output: memberOf(value, "outputSchema"),
     title: textIn(value, "title"),
+    asks: asksOf(approvalOf(value)),
   }),
   open: (value) => {
     const execute = methodOf(value, "execute");
     const newer = isNewer(value);
+    const approval = approvalOf(value);
     return async (input, context) => {
       const offered = offeredTo(context);
+      const given = requestContext(context);
+      if (typeof approval === "function") {
+        const about = { requestContext: configOf(context) ?? {} };
+        await awaitApproval(() => Reflect.apply(approval, value, [input, about]) as unknown, input, context);
+      }
       const answer = await (newer
-        ? execute?.(input, { ...offered, requestContext: requestContext(context) })
-        : execute?.({ ...offered, context: input, runtimeContext: requestContext(context) }, offered));
+        ? execute?.(input, { ...offered, requestContext: given })
+        : execute?.({ ...offered, context: input, runtimeContext: given }, offered));
       return checked(answer);
     };
   },
@@ -42,6 +45,11 @@ export const mastra: Library = {
 /** Since version 1, `execute` takes the arguments first; before, they were its `context`. */
 function isNewer(value: object): boolean {
   return MARKER in value || "requestContextSchema" in value;
+}
+
+/** A function decides alone, whatever stands beside it. */
+function approvalOf(value: object): unknown {
+  return memberOf(value, "needsApprovalFn") ?? memberOf(value, "requireApproval");
 }
 
 /** A refusal of a schema is an answer in Mastra. */

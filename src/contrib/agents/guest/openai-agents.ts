@@ -1,11 +1,10 @@
 import { methodOf } from "../../../kernel/guest/contracts/adapter.ts";
-import { Refusal } from "../../../kernel/guest/contracts/defined.ts";
 import type { ToolContext } from "../../../kernel/guest/tool-context.ts";
-import type { Library } from "../../../kernel/guest/contracts/library.ts";
+import type { Library, LibraryTool } from "../../../kernel/guest/contracts/library.ts";
+import { asksOf, awaitApproval } from "./approval.ts";
 import { absent, configOf, isFunctionIn, memberOf, textIn } from "./library.ts";
 
 const HOSTED = new Set<unknown>(["hosted_tool", "computer", "shell", "apply_patch"]);
-const NEEDS_APPROVAL = "has needsApproval, and calls cannot wait for an approval";
 
 /** Tools of the OpenAI Agents SDK: `tool({ name, description, parameters, execute })`. */
 export const openaiAgents: Library = {
@@ -16,25 +15,28 @@ export const openaiAgents: Library = {
     return (type === "function" && isFunctionIn(value, "invoke")) || (HOSTED.has(type) && "providerData" in value);
   },
   nameOf: (value) => textIn(value, "name"),
-  refusal: async (value) => {
+  refusal: (value) => {
     if (!isFunctionIn(value, "invoke")) return "is run by the model's provider";
     for (const guards of ["inputGuardrails", "outputGuardrails"]) {
       const list = memberOf(value, guards);
       if (Array.isArray(list) && list.length > 0) return `has ${guards}, which only a run of its library applies`;
     }
-    return (await needsApproval(value, absent("runContext", INSTEAD), {}, "")) ? NEEDS_APPROVAL : undefined;
+    return undefined;
   },
-  describe: (value) => ({
+  describe: async (value) => ({
     name: textIn(value, "name"),
     description: textIn(value, "description"),
     input: memberOf(value, "parameters"),
     output: memberOf(value, "outputSchema"),
+    asks: await asksIn(value),
   }),
   open: (value, { name }) => {
     const invoke = methodOf(value, "invoke");
+    const needsApproval = methodOf(value, "needsApproval");
     return async (input, context) => {
       const run = runContextOf(context);
-      if (await needsApproval(value, run, input, context.callId)) throw refuseCall(name);
+      if (needsApproval !== undefined && (await asksIn(value)) !== "always")
+        await awaitApproval(() => needsApproval(run, input, context.callId), input, context);
       const text = JSON.stringify(input);
       const details = {
         toolCall: { type: "function_call", callId: context.callId, name, arguments: text },
@@ -55,17 +57,9 @@ function runContextOf(context: ToolContext): object {
   return absent("runContext", INSTEAD, { context: configOf(context) ?? {}, host: context.host });
 }
 
-/** Every tool has the function: whether it needs one is known only when it is asked. */
-async function needsApproval(tool: object, run: object, input: unknown, callId: string): Promise<boolean> {
-  try {
-    return (await methodOf(tool, "needsApproval")?.(run, input, callId)) === true;
-  } catch {
-    // A function of the tool's author, which reads arguments that this call does not have.
-    return callId !== "";
-  }
-}
-
-function refuseCall(name: string): Refusal {
-  const message = `this call of "${name}" needs an approval, for which calls cannot wait`;
-  return new Refusal(JSON.stringify({ code: "tool_error", message, type: "ApprovalRequired" }));
+/** Every tool has the function. The SDK makes it of a fixed value, and only a tool's own takes arguments. */
+async function asksIn(tool: object): Promise<LibraryTool["asks"]> {
+  const needed = memberOf(tool, "needsApproval");
+  const isFixed = typeof needed === "function" && needed.length === 0;
+  return asksOf(isFixed ? await methodOf(tool, "needsApproval")?.() : needed);
 }

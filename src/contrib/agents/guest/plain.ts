@@ -1,5 +1,7 @@
 import { isThenable, methodOf } from "../../../kernel/guest/contracts/adapter.ts";
+import type { ToolContext } from "../../../kernel/guest/tool-context.ts";
 import type { Library } from "../../../kernel/guest/contracts/library.ts";
+import { asksOf, awaitApproval } from "./approval.ts";
 import { isFunctionIn, memberOf, textIn } from "./library.ts";
 import { parserFor } from "./parser.ts";
 
@@ -14,15 +16,21 @@ export const plain: Library = {
     description: textIn(value, "description"),
     input: schemaIn(value),
     output: memberOf(value, "outputSchema"),
+    asks: asksOf(memberOf(value, "needsApproval")),
   }),
   open: (value) => {
     const execute = methodOf(value, "execute");
     const parse = parserFor(schemaIn(value));
+    const needsApproval = methodOf(value, "needsApproval");
+    const call = (parsed: unknown, input: unknown, context: ToolContext): unknown =>
+      needsApproval === undefined
+        ? execute?.(parsed, context)
+        : awaitApproval(() => needsApproval(parsed, context), input, context).then(() => execute?.(parsed, context));
     return (input, context) => {
       const parsed = parse === null ? input : parse(input);
       return isThenable(parsed)
-        ? Promise.resolve(parsed).then((one) => execute?.(one, context))
-        : execute?.(parsed, context);
+        ? Promise.resolve(parsed).then((one) => call(one, input, context))
+        : call(parsed, input, context);
     };
   },
 };

@@ -11,6 +11,11 @@ export interface LibraryTool {
   /** Its answer is a `WrappedAnswer`. */
   readonly wraps?: boolean;
   readonly title?: string | undefined;
+  /**
+   * Which of its calls need a person's approval: `some` are those of which its own function says so, and which then ask
+   * with the capability `pause`.
+   */
+  readonly asks?: "always" | "some" | undefined;
   /** A tool as an MCP server lists it, which says the rest. */
   readonly listed?: unknown;
 }
@@ -31,7 +36,7 @@ export interface Library {
   /** Why the tool cannot be called here; `undefined` if it can. */
   refusal(value: object): string | undefined | Promise<string | undefined>;
   /** The tool, or the tools of a server. */
-  describe(value: object): LibraryTool | Promise<readonly LibraryTool[]>;
+  describe(value: object): LibraryTool | Promise<LibraryTool | readonly LibraryTool[]>;
   /** For a server, which alone knows the names of its tools: whether it has a tool of this name. */
   has?(value: object, name: string): Promise<boolean>;
   open(value: object, facts: ToolFacts): ToolFunction;

@@ -71,7 +71,7 @@ async function describeTools(exports: Exports, facts: ToolFacts, describe: Descr
 }
 
 async function definitionOf(tool: LibraryTool, name: string, place: string, describe: DescribeSchema): Promise<object> {
-  const { description = name, input, output, wraps = false, title, listed = null } = tool;
+  const { description = name, input, output, wraps = false, title, asks, listed = null } = tool;
   const describedAs = async (schema: unknown, side: "input" | "output"): Promise<object | null> => {
     if (schema === undefined || schema === null) return null;
     try {
@@ -88,6 +88,7 @@ async function definitionOf(tool: LibraryTool, name: string, place: string, desc
     output: await describedAs(output, "output"),
     wraps,
     ...(title === undefined ? {} : { title }),
+    ...(asks === undefined ? {} : { asks }),
     listed,
   };
 }

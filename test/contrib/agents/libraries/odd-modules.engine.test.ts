@@ -94,17 +94,11 @@ describe("a tool that cannot be called here", () => {
   test("is refused with the reason", async () => {
     expect(await refused(`export const a = ${aiTool("")};`)).toMatch(/exports a, which has no execute/);
     expect(await refused(`export const a = ${aiTool('type: "provider", id: "x.search"')};`)).toMatch(/its provider/);
-    const approval = /exports a, which has needsApproval, and calls cannot wait for an approval$/;
-    expect(await refused(`export const a = ${aiTool("needsApproval: true, execute: () => 1")};`)).toMatch(approval);
-    expect(await refused(`export const a = ${aiTool("needsApproval: () => false, execute: () => 1")};`)).toMatch(
-      approval,
-    );
-    const always = `${OPENAI_AGENTS} export const b = made("b", () => 1, { needsApproval: async () => true });`;
-    expect((await omitted(always))[0]?.message).toMatch(/exports b, which has needsApproval/);
     const guarded = `${OPENAI_AGENTS} export const b = made("b", () => 1, { inputGuardrails: [{}] });`;
     expect((await omitted(guarded))[0]?.message).toMatch(/exports b, which has inputGuardrails, which only a run/);
-    const mastra = `export const a = { id: "a", mastra: undefined, requireApproval: true, execute: () => 1 };`;
-    expect(await refused(mastra)).toMatch(/exports a, which has requireApproval/);
+    expect(await refused(`export const a = { id: "a", mastra: undefined };`)).toMatch(
+      /exports a, which has no execute/,
+    );
     expect(await refused(`export const a = { type: "hosted_tool", name: "web_search", providerData: {} };`)).toMatch(
       /exports a, which is run by the model's provider/,
     );
@@ -162,7 +156,7 @@ describe("a hostile module", () => {
 describe("a module of several tools", () => {
   test("serves the others where one of them cannot be called, which is told", async () => {
     const text = `export const good = ${aiTool("execute: () => 7")};
-      export const asks = ${aiTool("needsApproval: true, execute: () => 1")};
+      export const open = ${aiTool("")};
       export const vague = { name: "vague", description: "d", execute() {}, parameters: "a text" };
       export const odd = ${tool("odd name!")};
       export const broken = { name: "broken", description: "d", execute() {}, parameters: { type: "nothing" } };`;
@@ -171,9 +165,9 @@ describe("a module of several tools", () => {
     expect(await modules.output("good")).toBe(7);
     expect(found).toEqual([
       {
-        name: "asks",
+        name: "open",
         module: "mostly",
-        message: 'tool "mostly" exports asks, which has needsApproval, and calls cannot wait for an approval',
+        message: 'tool "mostly" exports open, which has no execute: whoever calls the model answers it',
       },
       { name: "vague", module: "mostly", message: expect.stringContaining("it is a string") },
       ...["broken", "odd name!"].map((name) => ({ name, module: "mostly", message: expect.any(String) as string })),

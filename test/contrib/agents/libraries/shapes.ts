@@ -174,3 +174,30 @@ export const second = new Server({
   blocks: async () => ({ content: [{ type: "text", text: "a" }, { type: "image", data: "iVBORw0KGgo=", mimeType: "image/png" }] }),
 });
 `;
+
+/** Tools of each library that ask for approvals: of all calls, and of those with large amounts. */
+export const APPROVALS = `
+const schema = { type: "object", properties: { amount: { type: "integer" } }, required: ["amount"] };
+const pay = ({ amount }) => { console.log("paid", amount); return amount; };
+const isLarge = ({ amount }) => amount > 100;
+const plain = (name, needsApproval) => ({ name, description: "Pays.", parameters: schema, needsApproval, execute: pay });
+const ai = (needsApproval) => ({ description: "Pays.", inputSchema: schema, needsApproval, execute: pay });
+const agents = (name, needsApproval) => ({
+  type: "function", name, description: "Pays.", strict: true, parameters: schema, inputGuardrails: [], outputGuardrails: [],
+  needsApproval, invoke: async (run, text) => pay(JSON.parse(text)),
+});
+const mastra = (id, more) => ({ id, description: "Pays.", inputSchema: schema, mastra: undefined, requestContextSchema: undefined,
+  execute: async (input) => pay(input), ...more });
+export const tools = {
+  ai_always: ai(true),
+  ai_some: ai(async (input, { toolCallId, messages }) => isLarge(input) && typeof toolCallId === "string" && messages.length === 0),
+  agents_always: agents("agents_always", async () => true),
+  agents_some: agents("agents_some", async (run, input, callId) => isLarge(input) && typeof callId === "string"),
+  mastra_always: mastra("mastra_always", { requireApproval: true }),
+  mastra_some: mastra("mastra_some", { requireApproval: true, needsApprovalFn: (input, { requestContext }) => isLarge(input) && requestContext !== undefined }),
+  plain_always: plain("plain_always", true),
+  plain_some: plain("plain_some", isLarge),
+  fails: ai(() => { throw new Error("no luck"); }),
+  reasoned: mastra("reasoned", { requireApproval: (input) => ({ required: true, reason: "it is a lot" }) }),
+};
+`;
