@@ -1,5 +1,6 @@
 import { lstat, readFile, realpath, stat } from "node:fs/promises";
 import path from "node:path";
+import { withFolders, withPlainRequires } from "./computed-names.ts";
 import { BUNDLER } from "./error.ts";
 import { checkImports, withoutFileMaps } from "./imports.ts";
 import { callHalf, TOOL_ENTRY, withPureSchemas } from "./halves.ts";
@@ -319,7 +320,7 @@ export class ToolFiles {
     const name = this.nameOf(real);
     if (name === undefined) return undefined;
     // The extensions `.mjs` and `.mts` mark modules by themselves.
-    const isModule = /\.[jt]s$/.test(real) && (await this.#manifests.of(real)).isModule;
+    const isModule = /\.[jt]sx?$/.test(real) && (await this.#manifests.of(real)).isModule;
     return { path: isModule ? name + MODULE_MARK : name, namespace: NAMESPACE };
   }
 
@@ -347,18 +348,20 @@ export class ToolFiles {
     const { size } = await stat(file).then((found) => (found.isFile() ? found : { size: undefined }));
     if (size === undefined) return refusal(`${shown} is not a file`);
     this.#budget.take(shown, size);
-    if (loader !== "js" && loader !== "ts") return { contents: await readFile(file), loader };
+    if (loader === "json" || loader === "text") return { contents: await readFile(file), loader };
     const given = withoutFileMaps(await readFile(file, "utf8"));
     if (isPackages(shown)) this.nodeForms.seen(file, given);
-    const text = isPackages(shown) ? await runnable(given, loader, file) : given;
+    const options = (await this.#project?.optionsFor(file)) ?? PLAIN;
+    const text = await (isPackages(shown)
+      ? runnable(given, loader, file)
+      : this.#ownText(given, loader, file, options));
     // Packages above the tool's folder are the operator's.
     const isOwn = this.#isOwn(file);
-    const options = (await this.#project?.optionsFor(file)) ?? PLAIN;
     const found = isOwn ? await parsed(text, loader, shown, options) : [];
     if (found.length > 0) return { errors: [...found] };
     const contents = await this.#places.place(text, loader, shown, options);
     // The bundler knows the options of the tool's own module only.
-    const isForeign = loader === "ts" && options !== this.options;
+    const isForeign = loader !== "js" && options !== this.options;
     if (!isOwn || half !== "call") {
       return isForeign ? { contents: await asScript(contents, loader, shown, options) } : { contents, loader };
     }
@@ -367,6 +370,13 @@ export class ToolFiles {
     const made = callHalf(script);
     if (made.kind === "whole") this.#wholeBecause = made.reason;
     return { contents: made.kind === "whole" ? "" : made.text, loader: "js" };
+  }
+
+  /** The text of a module that is no package's. */
+  async #ownText(contents: string, loader: Loader, file: string, options: string): Promise<string> {
+    const text = withPlainRequires(contents, true);
+    const project = this.#project;
+    return project === undefined ? text : withFolders(text, loader, file, options, (place) => project.encloses(place));
   }
 }
 

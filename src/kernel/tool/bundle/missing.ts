@@ -21,7 +21,7 @@ export function isPackages(shown: string): boolean {
 
 /** A package's module as an isolate can run it. `file` is its path. */
 export async function runnable(contents: string, loader: Loader, file: string): Promise<string> {
-  const text = await withoutSearches(withPlainRequires(contents), loader, file);
+  const text = await withoutSearches(withPlainRequires(contents, false), loader, file);
   const more = ADDITIONS.find(([path]) => path.test(file))?.[1] ?? "";
   return withAbsentGlobals(withListedGlobals(asInWorkers(text))) + more;
 }

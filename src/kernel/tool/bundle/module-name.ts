@@ -15,6 +15,8 @@ export const LOADERS: { readonly [extension: string]: Loader } = {
   ".ts": "ts",
   ".mts": "ts",
   ".cts": "ts",
+  ".jsx": "jsx",
+  ".tsx": "tsx",
   ".json": "json",
   ".txt": "text",
 };

@@ -35,6 +35,8 @@ export class ModulePlaces {
   readonly #files: PlacedFiles;
   /** The files that a module names, by its displayed name. */
   readonly #named = new Map<string, readonly string[]>();
+  /** Displayed names of modules that use `import.meta.resolve`. */
+  readonly #resolving = new Set<string>();
 
   constructor(files: PlacedFiles) {
     this.#files = files;
@@ -45,7 +47,9 @@ export class ModulePlaces {
     if (!MAY_NAME_FILES.test(contents)) return contents;
     const options = { loader, sourcefile, target: TARGET, charset: "utf8", tsconfigRaw, logLevel: "silent" } as const;
     const made = await withPlace(contents, options).catch(() => contents);
-    if (made !== contents) this.#named.set(sourcefile, namedFiles(contents));
+    if (made === contents) return made;
+    this.#named.set(sourcefile, namedFiles(contents));
+    if (RESOLVE.test(contents)) this.#resolving.add(sourcefile);
     return made;
   }
 
@@ -60,7 +64,10 @@ export class ModulePlaces {
     }
     const key = `Symbol.for(${JSON.stringify(FILES_KEY)})`;
     const start = brought.length === 0 ? "" : `const files = (globalThis[${key}] ??= Object.create(null));\n`;
-    return { contents: `${start}${brought.join("")}export default ${JSON.stringify(metaOf(place))};\n`, loader: "js" };
+    const meta = metaOf(place);
+    const told = JSON.stringify(meta);
+    const value = this.#resolving.has(shown) ? `Object.assign(${told}, { resolve: ${resolverFrom(meta.url)} })` : told;
+    return { contents: `${start}${brought.join("")}export default ${value};\n`, loader: "js" };
   }
 
   /** A file that a module names; `undefined` if it is not there, or not the tool's to read. */
@@ -84,12 +91,13 @@ function isPackagesData(file: string, bytes: number, importer: string): boolean 
 }
 
 const META = /\bimport\s*\.\s*meta\b/;
+const RESOLVE = /\bimport\s*\.\s*meta\s*\.\s*resolve\b/;
 const META_HERE = new RegExp(META, "y");
 /** As long as `import.meta`. */
 const SPARE_NAMES = ["import_meta", "import$meta", "$importmeta", "_importmeta", "importmeta_"];
 /** Neither absolute nor with a scheme. */
 const RELATIVE = /^(?![/\\]|[a-z][a-z\d+.-]*:)/i;
-const CODE = /\.[cm]?[jt]s$/;
+const CODE = /\.(?:[cm]?[jt]s|[jt]sx)$/;
 /** Comments and directives before a module's first statement. */
 const START = /^(?:#!.*)?(?:\s+|\/\/.*|\/\*[^]*?\*\/|(["'])use [\w ]+\1\s*;?)*/;
 
@@ -155,12 +163,20 @@ function unitsOf(line: string, bytes: number): number {
   return Buffer.from(line).toString("utf8", 0, bytes).length;
 }
 
-function metaOf(place: string): object {
+function metaOf(place: string): { readonly url: string; readonly dirname: string; readonly filename: string } {
   const filename = path.posix.join(FILES_FOLDER, place);
   const url = new URL("file:///");
   // Characters with a meaning in URLs.
   url.pathname = filename.replaceAll(/[%?#\\]/g, encodeURIComponent);
   return { url: url.href, dirname: path.posix.dirname(filename), filename };
+}
+
+/** Text of `import.meta.resolve` for URLs and relative names: the packages of a bundle stand at no place. */
+function resolverFrom(url: string): string {
+  return `(name) => {
+  if (/^(?:\\.{0,2}\\/|[a-z][a-z\\d+.-]*:)/i.test(name)) return new URL(name, ${JSON.stringify(url)}).href;
+  throw Object.assign(new Error(\`Cannot find package '\${name}': import.meta.resolve finds files, and packages are part of the bundle\`), { code: "ERR_MODULE_NOT_FOUND" });
+}`;
 }
 
 /** Text where it is UTF-8, which is most often shorter. */

@@ -10,7 +10,8 @@ export const MAY_NAME_FILES = /\b(?:import\s*\.\s*meta|__dirname|__filename)\b/;
  * whoever brings a file looks whether it is there.
  */
 export function namedFiles(contents: string): readonly string[] {
-  const found = new Set(Array.from(contents.matchAll(URLS), (match) => decoded(match[2] ?? "")));
+  const urls = [...contents.matchAll(URLS), ...contents.matchAll(RESOLVED)];
+  const found = new Set(urls.map(([, , url = ""]) => decoded(url)));
   // A folder is known before it is used, so one reading finds them all.
   const folders = new Map([["__dirname", "."]]);
   for (const [, name = ""] of contents.matchAll(OWN_FOLDER)) folders.set(name, ".");
@@ -48,6 +49,8 @@ const IS_OWN_FOLDER = new RegExp(String.raw`^(?:${OWN})$`);
 const OWN_FOLDER = new RegExp(String.raw`\b(?:const|let|var)\s+(${NAME})(?:\s*:\s*string)?\s*=\s*(?:${OWN})`, "g");
 /** `new URL("./name", import.meta.url)` */
 const URLS = new RegExp(String.raw`\bnew\s+URL\s*\(\s*(["'\x60])([^"'\x60\\$\n]{1,500})\1\s*,\s*${META}url\b`, "g");
+/** `import.meta.resolve("./name")` */
+const RESOLVED = new RegExp(String.raw`\b${META}resolve\s*\(\s*(["'\x60])([^"'\x60\\$\n]{1,500})\1`, "g");
 /** `join(here, "data", "name")`, and the variable that is this path from then on */
 const JOINED = new RegExp(
   String.raw`(?:\b(?:const|let|var)\s+(?<made>${NAME})(?:\s*:\s*string)?\s*=\s*)?(?<![\w$])${FROM}(?:join|resolve)\s*\(\s*` +

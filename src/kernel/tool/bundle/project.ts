@@ -22,7 +22,7 @@ export interface ProjectOptions {
 const MAX_MANIFEST_BYTES = 1024 * 1024;
 const NAME_MAX = 214;
 /** Modules that may be in hidden folders, where generators write them. */
-const CODE = /\.[cm]?[jt]s$/;
+const CODE = /\.(?:[cm]?[jt]s|[jt]sx)$/;
 
 /**
  * The operator's project around a tool: the folder whose files it may import. Only tools that the operator names have
@@ -114,7 +114,7 @@ export class Project {
 
   /** The text of a tsconfig.json with the options for a module. */
   async optionsFor(file: string): Promise<string> {
-    return this.isOwn(file) ? this.#configs.optionsFor(path.dirname(file)) : PLAIN;
+    return this.isOwn(file) ? this.#configs.optionsFor(file) : PLAIN;
   }
 
   /** The refusal of an import because of a link at its place; `null` where no link is the reason. */

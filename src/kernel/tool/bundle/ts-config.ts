@@ -21,7 +21,15 @@ const MAX_PATTERNS = 10_000;
 /** Files that one tsconfig.json may extend, directly and indirectly. */
 const MAX_EXTENDED = 100;
 const NOTHING: TsConfig = { paths: new Map(), pathsFrom: "", baseUrl: undefined, options: {} };
-const OPTIONS = ["experimentalDecorators", "useDefineForClassFields", "verbatimModuleSyntax", "target"] as const;
+const JSX = ["jsxFactory", "jsxFragmentFactory", "jsxImportSource"] as const;
+const OPTIONS = [
+  "experimentalDecorators",
+  "useDefineForClassFields",
+  "verbatimModuleSyntax",
+  "target",
+  "jsx",
+  ...JSX,
+] as const;
 /** Targets for which class fields are assigned, unless `useDefineForClassFields` says otherwise. */
 const OLD_TARGET = /^es(?:[356]|201\d|202[01])$/i;
 /** Text of the tsconfig.json for a module that has none. */
@@ -57,15 +65,16 @@ export class TsConfigs {
     return baseUrl === undefined ? mapped : [...mapped, path.join(baseUrl, specifier)];
   }
 
-  /** The text of a tsconfig.json with the options for a module in a folder. Rejects with a `RefusalError`. */
-  async optionsFor(folder: string): Promise<string> {
-    const options = (await this.#of(folder))?.options ?? {};
+  /** The text of a tsconfig.json with the options for a module. Rejects with a `RefusalError`. */
+  async optionsFor(file: string): Promise<string> {
+    const options = (await this.#of(path.dirname(file)))?.options ?? {};
     const { experimentalDecorators, useDefineForClassFields, verbatimModuleSyntax, target } = options;
     const isOld = typeof target === "string" && OLD_TARGET.test(target);
     const compilerOptions = {
       ...(experimentalDecorators === true && { experimentalDecorators }),
       ...((useDefineForClassFields ?? !isOld) === false && { useDefineForClassFields: false }),
       ...(verbatimModuleSyntax === true && { verbatimModuleSyntax }),
+      ...(/\.[jt]sx$/.test(file) && jsxIn(options)),
     };
     return Object.keys(compilerOptions).length === 0 ? PLAIN : JSON.stringify({ compilerOptions });
   }
@@ -140,6 +149,14 @@ export class TsConfigs {
     }
     return undefined;
   }
+}
+
+/** What elements mean. Whoever preserves them has another compiler, which as a rule imports a runtime for them. */
+function jsxIn(options: TsConfig["options"]): object {
+  const texts = JSX.flatMap((name) => (typeof options[name] === "string" ? [[name, options[name]] as const] : []));
+  const { jsx } = options;
+  const isRuntime = typeof jsx === "string" && /^(?:react-jsx(?:dev)?|preserve)$/i.test(jsx);
+  return { ...Object.fromEntries(texts), ...(isRuntime && { jsx: "react-jsx" }) };
 }
 
 /** The file of a package's `exports` at a subpath, as `require` finds it; `undefined` without one. */

@@ -115,6 +115,61 @@ test.each([
   expect([error, output]).toEqual([null, answer]);
 });
 
+const REQUIRING = {
+  ...FILES,
+  "tools/one.cjs": "exports.one = 1;",
+  "tools/two.ts": "export const two: number = 2;",
+};
+
+test.each([
+  `import { createRequire } from "node:module"; const require = createRequire(import.meta.url);
+    const read = () => [require("./table.json"), require("./one.cjs").one, require("./two.ts").two, require("node:path").sep];`,
+  `import module from "module"; const own: NodeJS.Require = module.createRequire(import.meta.filename);
+    const read = () => [own("./table.json"), own("./one.cjs").one, own("./two.ts").two, own("path").sep];`,
+])("a module requires what it names by a require of its own", async (text) => {
+  const tool = `${text} export const spec = { name: "requiring", description: "Reads." }; export default read;`;
+  const folder = await temporaryFolder({ ...REQUIRING, "tools/requiring.ts": tool });
+  await engine.register({ path: path.join(folder, "tools/requiring.ts"), names: ["requiring"] });
+  const { output, error } = await engine.execute({ name: "requiring", arguments: {} });
+  expect([error, output]).toEqual([null, [{ eur: 1 }, 1, 2, "/"]]);
+  await engine.unregister("requiring");
+});
+
+test("a computed name in a folder of the project finds the modules there, whatever the name leaves out", async () => {
+  const tool = `export const spec = { name: "computing", description: "Imports." };
+    const message = (error: Error) => error.message;
+    const language = async (name: string) => (await import(\`../languages/\${name}.js\`)).default;
+    const any = async (name: string) => (await import("../languages/" + name)).default;
+    export default async () => [await language("de"), await language("en"), await any("de"), await any("de.ts"), await any("data.json"),
+      await language("fr").catch(message), await any(".hidden.js").catch(message)];`;
+  const folder = await temporaryFolder({
+    "package.json": "{}",
+    "tools/computing.ts": tool,
+    "languages/de.ts": `export default "Hallo" as string;`,
+    "languages/en.js": `export default "Hello";`,
+    "languages/en.d.ts": "export {}",
+    "languages/data.json": `{ "a": 1 }`,
+    "languages/.hidden.js": "export default 'hidden';",
+    "languages/readme.md": "# Languages",
+  });
+  await engine.register(path.join(folder, "tools/computing.ts"));
+  const { output, error } = await engine.execute({ name: "computing", arguments: {} });
+  const missing = ["fr.js", ".hidden.js"].map((name) => `Cannot find module '../languages/${name}'`);
+  expect([error, output]).toEqual([null, ["Hallo", "Hello", "Hallo", "Hallo", { a: 1 }, ...missing]]);
+});
+
+test("import.meta.resolve leads to files, and brings those that it names", async () => {
+  const tool = `import { readFileSync } from "node:fs"; import { fileURLToPath } from "node:url";
+    export const spec = { name: "resolving", description: "Reads." };
+    const refused = () => { try { return import.meta.resolve("zod"); } catch (error) { return error.code; } };
+    export default () => [readFileSync(fileURLToPath(import.meta.resolve("./table.json")), "utf8"), import.meta.resolve("../a b"), import.meta.resolve("node:fs"), refused()];`;
+  const folder = await temporaryFolder({ ...FILES, "tools/resolving.js": tool });
+  await engine.register(path.join(folder, "tools/resolving.js"));
+  const { output, error } = await engine.execute({ name: "resolving", arguments: {} });
+  const answer = [`{ "eur": 1 }`, "file:///tool/a%20b", "node:fs", "ERR_MODULE_NOT_FOUND"];
+  expect([error, output]).toEqual([null, answer]);
+});
+
 test("a package reads its own files by its folder, and none of the project", async () => {
   const folder = await temporaryFolder({
     ...FILES,

@@ -324,6 +324,24 @@ describe("tsconfig.json", () => {
     expect(other.text).toContain("a = 1;");
   });
 
+  test.each(["react-jsx", "preserve"])("says what elements of JSX are, by a function or a runtime: %s", async (jsx) => {
+    const made = "export default (name: string) => <p class={name}>Hello</p>;";
+    const folder = await temporaryFolder({
+      ...PROJECT,
+      "tool.ts": `import one from "./one/view.js"; import other from "./other/view"; export default () => [one("a"), other("b")];`,
+      "one/tsconfig.json": `{ "compilerOptions": { "jsx": "react", "jsxFactory": "h" } }`,
+      "one/view.tsx": `const h = (...all: unknown[]) => all; ${made}`,
+      "other/tsconfig.json": `{ "compilerOptions": { "jsx": "${jsx}", "jsxImportSource": "own" } }`,
+      "other/view.tsx": made,
+      "node_modules/own/package.json": `{ "exports": { "./jsx-runtime": "./runtime.js" } }`,
+      "node_modules/own/runtime.js": "exports.jsx = (type, properties) => ({ type, properties });",
+    });
+    expect(valueOf(await bundled(folder, "tool.ts"))).toEqual([
+      ["p", { class: "a" }, "Hello"],
+      { type: "p", properties: { class: "b", children: "Hello" } },
+    ]);
+  });
+
   test.each([
     ["of 10 MB", `{ "a": "${"x".repeat(10 * MIB)}" }`, "uses tsconfig.json, which is larger than 1048576 bytes"],
     ["of 1 MB of open comments", "/*".repeat(MIB / 2 - 1), "which is not JSON with comments"],
