@@ -10,7 +10,8 @@ The library is evaluated once for an isolate and frozen: \`Buffer.prototype\` an
 \`process.env\` or a replaced member of \`fs\`, belongs to the call, or to the module where \`isolation\` is \`shared\`.`;
 
 const NOTES = `- \`process.env\` has \`NODE_ENV\`, and the [variables](../how-to/capabilities.md#env) that \`capabilities.env\` of the tool names and the policy grants the call. \`process.stdout\` and \`stderr\` write to the call's log. \`process.version\` is a version of Node; \`os\` and \`process\` tell nothing of the host.
-- \`fs.promises\` and functions with callbacks use the capability \`fs\`; synchronous ones end with \`ENOENT\`.
+- \`fs.promises\` and functions with callbacks use the capability \`fs\`. Without it, and by synchronous ones, a tool reads [the files that it brought](../tutorials/bring-your-tools.md#from-a-monorepo); any other ends synchronous ones with \`ENOENT\`.
+- \`performance.mark\`, \`measure\` and \`PerformanceObserver\` go by the call's clock, which stands still within a turn.
 - \`http.request\` and \`https.request\` use \`fetch\`: the capability decides, a body is sent when the request ends, redirects are not followed.
 - \`AsyncLocalStorage\`: a store is there while its function runs, and until the promise that it returned settles. \`bind\`, \`snapshot\` and \`AsyncResource\` keep the stores of where they were made.
   Wrong is code after an \`await\` where several runs of one storage are pending, as with \`Promise.all\`: it gets the store of the run that began last, and the call's log has a warning where the stores differ. A timer that fires when its run has settled gets no store.

@@ -250,6 +250,29 @@ describe("Node's names in a hardened realm", () => {
     expect(realm.call()).toEqual(["undefined", "undefined"]);
   });
 
+  test("mark and measure by the clock of the call, whose marks are gone with it", async () => {
+    using realm = await openRealm(`async () => {
+      const { PerformanceObserver } = __node.require("perf_hooks");
+      const { performance } = __node;
+      const seen = [];
+      new PerformanceObserver((list) => seen.push(...list.getEntries().map(({ name }) => name))).observe({ entryTypes: ["measure"] });
+      performance.mark("late", { startTime: 12, detail: { a: 1 } });
+      performance.mark("early", { startTime: 5 });
+      const { name, entryType, startTime, duration } = performance.measure("both", "early", "late");
+      const other = performance.measure("back", { end: "late", duration: 4, detail: "d" });
+      const missing = (() => { try { performance.measure("x", "none"); } catch ({ name, message }) { return [name, message]; } })();
+      await null;
+      const listed = performance.getEntries().map((entry) => entry.name);
+      performance.clearMarks("early");
+      return [name, entryType, startTime, duration, other.toJSON(), missing, seen, listed, performance.getEntriesByType("mark").map(({ detail }) => detail)];
+    }`);
+    const back = { name: "back", entryType: "measure", startTime: 8, duration: 4, detail: "d" };
+    const missing = ["SyntaxError", 'The "none" performance mark has not been set'];
+    const listed = ["early", "both", "back", "late"];
+    for (let call = 0; call < 2; call++)
+      expect(realm.call()).toEqual(["both", "measure", 5, 7, back, missing, ["both", "back"], listed, [{ a: 1 }]]);
+  });
+
   test("say which functions led to a call of util.getCallSites, nearest first", async () => {
     using realm = await openRealm(`() => {
       const inner = () => __node.require("util").getCallSites().map(({ functionName }) => functionName);

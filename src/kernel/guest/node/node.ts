@@ -163,6 +163,7 @@ const GLOBALS: ReadonlyMap<string, string | undefined> = new Map([
   ["CloseEvent", "web-events"],
   ["MessageChannel", "ports"],
   ["MessagePort", "ports"],
+  ["performance", "perf_hooks"],
 ]);
 for (const name of GLOBALS.keys()) {
   defineProperty(NodeInstance.prototype, name, {

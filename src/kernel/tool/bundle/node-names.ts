@@ -27,16 +27,27 @@ export const NODE_GLOBALS = [
   "MessagePort",
 ] as const;
 
+/** Members of the global `performance` that Node's has, and the realm's has not. */
+const TIMELINE =
+  "mark measure clearMarks clearMeasures getEntries getEntriesByName getEntriesByType timerify eventLoopUtilization".split(
+    " ",
+  );
+
 /** Tokens of which a module that uses a name of Node has at least one, unless it hides it behind an escape. */
-export const MAY_USE_NODE = new RegExp(String.raw`\b(?:${NODE_GLOBALS.join("|")}|__dirname|__filename)\b`);
+export const MAY_USE_NODE = new RegExp(
+  String.raw`\b(?:${NODE_GLOBALS.join("|")}|__dirname|__filename|performance\s*\.\s*(?:${TIMELINE.join("|")}))\b`,
+);
 
 /** Definitions for the bundler that lead free uses of Node's globals to the library. A bundle without any is unchanged. */
 export function nodeDefinitions(): Readonly<Record<string, string>> {
   const globals = NODE_GLOBALS.flatMap((name) =>
     [name, `globalThis.${name}`, `global.${name}`].map((used) => [used, `${NODE_NAME}.${name}`] as const),
   );
+  const timeline = ["performance", "globalThis.performance", "global.performance"].flatMap((name) =>
+    TIMELINE.map((member) => [`${name}.${member}`, `${NODE_NAME}.performance.${member}`] as const),
+  );
   return {
-    ...Object.fromEntries(globals),
+    ...Object.fromEntries([...globals, ...timeline]),
     "process.env.NODE_ENV": '"production"',
     "globalThis.process.env.NODE_ENV": '"production"',
     "global.process.env.NODE_ENV": '"production"',

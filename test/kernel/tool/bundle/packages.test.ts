@@ -218,6 +218,15 @@ test("timers are Node's where code asks for what the web's have not", async () =
   expect(plain.node).toBeUndefined();
 });
 
+test.each(["performance", "globalThis.performance"])(
+  "marks of %s are Node's, and its clock is the realm's",
+  async (name) => {
+    const { text } = await bundled({ "tool.js": `export default () => [${name}.mark("a"), ${name}.now()];` });
+    expect(text).toContain(`__node.performance.mark("a")`);
+    expect(text).toContain(`${name}.now()`);
+  },
+);
+
 test("a bundle says which of Node's names it uses, and what to use instead of those that refuse", async () => {
   const main = `const { exec } = require("child_process"); module.exports = () => exec(process.title);`;
   expect((await bundled({ "node_modules/p/index.js": main })).node).toEqual([
