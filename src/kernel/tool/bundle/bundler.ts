@@ -369,7 +369,9 @@ async function withNodeForms(files: ToolFiles, build: () => Promise<BuildResult>
       if (!files.nodeForms.takeMixed() || turn === MAX_NODE_FORMS - 1) return result;
     } catch (error) {
       last = error;
-      if (!(error instanceof BuildFailedError) || !files.nodeForms.takeLacking(error.messages)) throw error;
+      if (!(error instanceof BuildFailedError)) throw error;
+      if (files.nodeForms.takeLacking(error.messages)) continue;
+      throw new BuildFailedError(error.tool, files.nodeForms.explained(error.messages));
     }
   }
   throw last;

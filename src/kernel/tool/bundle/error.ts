@@ -5,6 +5,8 @@ import { shownName } from "./module-name.ts";
 
 /** The `detail` of messages from esbuild that a plugin passes on. */
 export const BUNDLER = "esbuild";
+/** The end of a message about a package that is installed, and has not what was imported of it. */
+export const LACKING = " in its package";
 const MAX_ERRORS = 10;
 const MAX_LINE = 160;
 
@@ -36,8 +38,8 @@ function isBundlers(message: Message): boolean {
 function problem(message: Message): string {
   const { text, location } = message;
   const line = location === null ? "" : ` at ${shownName(location.file)}:${location.line}`;
-  const specifier = /^Could not resolve "(.*)"$/s.exec(text)?.[1];
-  if (specifier !== undefined) return unresolved(specifier, line);
+  const specifier = /^Could not resolve "(.*)"(?: in its package)?$/s.exec(text)?.[1];
+  if (specifier !== undefined) return unresolved(specifier, line, text.endsWith(LACKING));
   if (text.startsWith("Could not resolve import(") || message.id === "unsupported-dynamic-import") {
     return `imports a module${line} that is only known when it runs: import() takes a plain string`;
   }
@@ -51,8 +53,10 @@ function problem(message: Message): string {
   return `could not be bundled: ${text}${line}${column}${location === null ? "" : sourceLine(location)}`;
 }
 
-function unresolved(specifier: string, line: string): string {
+function unresolved(specifier: string, line: string, isLacking: boolean): string {
   const shown = JSON.stringify(specifier.slice(0, 200));
+  if (isLacking)
+    return `imports ${shown}${line}, of which the package is there, and the file is not: build the package, or correct the import or the "exports" or "main" of its package.json`;
   if (specifier.startsWith("node:"))
     return `imports ${shown}${line}: Node.js has no module of that name; check its spelling`;
   const isPath = /^\.{0,2}\//.test(specifier);

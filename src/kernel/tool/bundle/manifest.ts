@@ -1,6 +1,6 @@
 import { readFile, realpath, stat } from "node:fs/promises";
 import path from "node:path";
-import { packageFolder } from "./specifier.ts";
+import { packageFolder, packageFolders, packageName } from "./specifier.ts";
 
 const MAX_MANIFEST_BYTES = 1024 * 1024;
 /** Suffixes that a module specifier may leave out of its file name. */
@@ -53,6 +53,13 @@ export class Manifests {
 
   of(file: string): Promise<Manifest> {
     return this.#in(path.dirname(file));
+  }
+
+  /** Whether the package of an import is installed for a module in a folder, whatever it has. */
+  async hasPackage(specifier: string, folder: string): Promise<boolean> {
+    const roots = packageFolders(folder).map((one) => path.join(one, packageName(specifier)));
+    for (const root of roots) if ((await this.of(path.join(root, "package.json"))).folder === root) return true;
+    return false;
   }
 
   #in(folder: string): Promise<Manifest> {

@@ -3,6 +3,7 @@ import path from "node:path";
 import type { Message, OnResolveArgs, OnResolveResult } from "esbuild";
 import { loaderOf, shownName } from "./module-name.ts";
 import { isAt, type Manifests } from "./manifest.ts";
+import { LACKING } from "./error.ts";
 import { isLesser } from "./lesser-forms.ts";
 import { isForBrowsers, isLacking, isPackages, missingModule } from "./missing.ts";
 import { resolvedByNode } from "./node-exports.ts";
@@ -34,6 +35,8 @@ export class NodeForms {
   /** Files to which the `exports` of packages lead browsers, and Node to others. */
   readonly #browsers = new Set<string>();
   #isMixed = false;
+  /** Imports whose package is installed, and has no such file. */
+  readonly #lacking = new Set<string>();
 
   constructor(manifests: Manifests, files: Files) {
     this.#manifests = manifests;
@@ -130,7 +133,18 @@ export class NodeForms {
     const module = namesPath(specifier) ? undefined : await this.at(specifier, folder, kind, reach);
     if (module !== undefined) return module;
     const isLate = kind === "require-call" || kind === "dynamic-import";
-    return isLate && isPackages(shownName(importer)) ? missingModule(specifier) : null;
+    if (isLate && isPackages(shownName(importer))) return missingModule(specifier);
+    if (!namesPath(specifier) && (await this.#manifests.hasPackage(specifier, folder))) this.#lacking.add(specifier);
+    return null;
+  }
+
+  /** The same messages, with those marked that are about an installed package without what was imported of it. */
+  explained(messages: readonly Message[]): readonly Message[] {
+    return messages.map((message) => {
+      const specifier = /^Could not resolve "(.*)"$/s.exec(message.text)?.[1];
+      const isMarked = specifier !== undefined && this.#lacking.has(specifier);
+      return isMarked ? { ...message, text: message.text + LACKING } : message;
+    });
   }
 
   async at(specifier: string, folder: string, kind: string, reach: Reach): Promise<OnResolveResult | undefined> {

@@ -228,6 +228,22 @@ describe("a workspace", () => {
     expect(await refusalIn(folder, "tools/deep.js")).toContain("was not found");
   });
 
+  test.each([
+    ["p", `{ "main": "./dist/index.js" }`],
+    ["p", `{ "exports": "./dist/index.js" }`],
+    ["p/part", `{ "exports": { ".": "./index.js" } }`],
+  ])("says of %s with %s that its package is there, and the file is not", async (specifier, manifest) => {
+    const folder = await temporaryFolder({
+      ...PROJECT,
+      "tool.ts": IMPORTS(specifier),
+      "packages/p/package.json": manifest,
+      "packages/p/source.js": "",
+    });
+    await link(folder, "node_modules/p", "packages/p");
+    const told = `imports "${specifier}" at tool.ts:1, of which the package is there, and the file is not: build the package`;
+    expect(await refusalIn(folder, "tool.ts")).toContain(told);
+  });
+
   test("lets a tool's own file be a link to any place inside", async () => {
     const folder = await temporaryFolder({
       ...PROJECT,
