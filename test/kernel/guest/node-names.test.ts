@@ -1,3 +1,4 @@
+import { createHash, createHmac } from "node:crypto";
 import { builtinModules } from "node:module";
 import { describe, expect, test } from "vitest";
 import { openRealm } from "./in-realm.ts";
@@ -186,6 +187,88 @@ describe("Node's names in a hardened realm", () => {
       return [both(), bound(), within(both), one.run("d", () => resource.runInAsyncScope(both)), awaited, await within(async () => { await null; return both(); }), both()];
     }`);
     expect(realm.call()).toEqual(["none none", "a b", "a b", "a b", "c none", "a b", "none none"]);
+  });
+
+  test("keep the store of the run that began last, whichever of two pending ones returned first", async () => {
+    using realm = await openRealm(`async () => {
+      const storage = new (__node.require("async_hooks").AsyncLocalStorage)();
+      const seen = () => storage.getStore() ?? "none";
+      const inner = async () => { await null; return seen(); };
+      const nested = await storage.run("outer", async () => [seen(), await storage.run("inner", inner), seen()]);
+      const failed = await storage.run("outer", async () => {
+        try { storage.run("throws", () => { throw new Error("no luck"); }); } catch {}
+        await null;
+        return seen();
+      });
+      return [nested, failed, seen()];
+    }`);
+    expect(realm.call()).toEqual([["outer", "inner", "outer"], "outer", "none"]);
+    expect(realm.emitted.filter(([kind]) => kind === 1)).toEqual([]);
+  });
+
+  test("promise what Node promises of functions whose callbacks are not Node's", async () => {
+    using realm = await openRealm(
+      `async () => {
+      const { promisify } = __node.require("util"), { pipeline, Readable, Writable } = __node.require("stream");
+      const parts = [];
+      const write = new Writable({ write(chunk, _encoding, done) { parts.push(String(chunk)); done(); } });
+      await promisify(pipeline)(Readable.from(["a", "b"]), write);
+      const timers = __node.require("timers"), fs = __node.require("fs");
+      return [parts, await promisify(timers.setTimeout)(1, "later"), await promisify(timers.setImmediate)("soon"), await promisify(fs.exists)("/none")];
+    }`,
+      { host: () => ({ code: "fs_failed", message: "there is no such file" }) },
+    );
+    expect(realm.call()).toEqual([["a", "b"], "later", "soon", false]);
+  });
+
+  test("are streams where code uses hashes and ciphers as such", async () => {
+    using realm = await openRealm(`async () => {
+      const c = __node.require("crypto"), { Readable } = __node.require("stream"), { pipeline } = __node.require("stream/promises");
+      const { text, buffer } = __node.require("stream/consumers");
+      const [key, iv] = [new Uint8Array(32), new Uint8Array(16)];
+      const hash = Readable.from(["a", "bc"]).pipe(c.createHash("sha1")).setEncoding("hex");
+      const hmac = c.createHmac("sha1", "k");
+      await pipeline(Readable.from(["abc"]), hmac);
+      const sealed = await buffer(Readable.from(["hello"]).pipe(c.createCipheriv("aes-256-cbc", key, iv)));
+      const opened = await text(Readable.from([sealed]).pipe(c.createDecipheriv("aes-256-cbc", key, iv)));
+      const broken = await text(Readable.from([sealed.subarray(1)]).pipe(c.createDecipheriv("aes-256-cbc", key, iv))).catch(({ code }) => code);
+      const plain = c.createHash("sha1");
+      plain.write("abc");
+      return [await text(hash), hmac.read().toString("hex"), sealed.length, opened, broken, plain.end().read().toString("hex"), plain instanceof c.Hash];
+    }`);
+    const abc = createHash("sha1").update("abc").digest("hex");
+    const keyed = createHmac("sha1", "k").update("abc").digest("hex");
+    const broken = "ERR_OSSL_WRONG_FINAL_BLOCK_LENGTH";
+    for (let call = 0; call < 2; call++) expect(realm.call()).toEqual([abc, keyed, 16, "hello", broken, abc, true]);
+  });
+
+  test("are streams of the web, and the other way round", async () => {
+    using realm = await openRealm(`async () => {
+      const { Readable, Writable, Duplex, PassThrough } = __node.require("stream");
+      const { text } = __node.require("stream/consumers");
+      const parts = [];
+      const sink = () => new Writable({ write(chunk, _encoding, done) { parts.push(String(chunk)); done(chunk.length > 2 ? new Error("long") : null); } });
+      const response = await new Response(Readable.toWeb(Readable.from([new Uint8Array([97]), new Uint8Array([98])]))).text();
+      const writer = Writable.toWeb(sink()).getWriter();
+      await writer.write(new Uint8Array([99]));
+      const failed = await writer.write(new Uint8Array([100, 100, 100])).catch(({ message }) => message);
+      const into = Writable.fromWeb(new WritableStream({ write: (chunk) => { parts.push("web " + chunk); } }), { objectMode: true });
+      await new Promise((resolve) => into.end("e", resolve));
+      const broken = await Array.fromAsync(Readable.toWeb(Readable.from((async function* () { throw new Error("no luck"); })()))).catch(({ message }) => message);
+      const pair = Duplex.toWeb(new PassThrough());
+      const pairs = pair.writable.getWriter();
+      await pairs.write(new Uint8Array([102]));
+      await pairs.close();
+      return [response, failed, broken, parts, await new Response(pair.readable).text()];
+    }`);
+    expect(realm.call()).toEqual(["ab", "long", "no luck", ["c", "ddd", "web e"], "f"]);
+  });
+
+  test("name errors of the system and domains as Node does", async () => {
+    using realm = await openRealm(
+      `() => [__node.require("util").getSystemErrorName(-2), __node.require("url").domainToUnicode("xn--espaol-zwa.com")]`,
+    );
+    expect(realm.call()).toEqual(["ENOENT", "español.com"]);
   });
 
   test("have state of a shared module that lives on", async () => {

@@ -13,31 +13,37 @@ const AMBIGUOUS =
 
 interface Run {
   readonly store: unknown;
+  /** The run that was on the stack when it began. */
+  readonly within: Run | null;
 }
 
 class AsyncLocalStorage {
   /** Stores of functions on the stack. */
   readonly #stack: Run[] = [];
-  readonly #pending = new Set<Run>();
+  /** Those on the stack and those whose promise is pending, in the order in which they began. */
+  readonly #begun = new Set<Run>();
   #entered: Run | null = null;
   readonly #usual: Run | null;
   readonly name: string;
 
   constructor(options: { defaultValue?: unknown; name?: string } = {}) {
-    this.#usual = "defaultValue" in options ? { store: options.defaultValue } : null;
+    this.#usual = "defaultValue" in options ? { store: options.defaultValue, within: null } : null;
     this.name = options.name ?? "";
     storages().add(this);
   }
 
   #current(): Run | null {
-    if (this.#stack.length === 0 && this.#pending.size > 1) this.#warn();
-    return this.#stack.at(-1) ?? [...this.#pending].at(-1) ?? this.#entered ?? this.#usual;
+    const top = this.#stack.at(-1);
+    if (top !== undefined) return top;
+    if (this.#begun.size > 1) this.#warn();
+    return [...this.#begun].at(-1) ?? this.#entered ?? this.#usual;
   }
 
   /** Says once in a call that a store may be another's. */
   #warn(): void {
-    const [first, ...others] = this.#pending;
-    if (others.every(({ store }) => store === first?.store)) return;
+    const runs = [...this.#begun];
+    // A run is awaited by the one within which it began.
+    if (runs.every(({ store, within }, at) => at === 0 || store === runs[0]?.store || within === runs[at - 1])) return;
     kept("async_hooks", () => {
       library.host.call()?.log("warn", AMBIGUOUS);
       return true;
@@ -49,29 +55,29 @@ class AsyncLocalStorage {
   }
 
   enterWith(store: unknown): void {
-    this.#entered = { store };
+    this.#entered = { store, within: null };
   }
 
   disable(): void {
-    this.#pending.clear();
+    this.#begun.clear();
     this.#entered = null;
   }
 
   run(store: unknown, callback: AnyFunction, ...args: readonly unknown[]): unknown {
-    const run = { store };
+    const run = { store, within: this.#stack.at(-1) ?? null };
+    const end = (): void => void this.#begun.delete(run);
     this.#stack.push(run);
-    let result: unknown;
+    this.#begun.add(run);
+    let isPending = false;
     try {
-      result = apply(callback, undefined, args);
+      const result: unknown = apply(callback, undefined, args);
+      isPending = typeof result === "object" && result !== null && typeof Reflect.get(result, "then") === "function";
+      if (isPending) void Promise.resolve(result).then(end, end);
+      return result;
     } finally {
       this.#stack.pop();
+      if (!isPending) end();
     }
-    if (typeof result === "object" && result !== null && typeof Reflect.get(result, "then") === "function") {
-      this.#pending.add(run);
-      const end = (): void => void this.#pending.delete(run);
-      void Promise.resolve(result).then(end, end);
-    }
-    return result;
   }
 
   exit(callback: AnyFunction, ...args: readonly unknown[]): unknown {

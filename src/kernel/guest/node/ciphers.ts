@@ -6,6 +6,7 @@ import { callable } from "./inner/callable.ts";
 import { isSame } from "./inner/rsa.ts";
 import { join } from "./inner/asn1.ts";
 import { checkString, invalidArgType, nodeError } from "./inner/errors.ts";
+import { LAST, LazyTransform, TAKE } from "./inner/lazy-transform.ts";
 import type { NodeModule } from "./inner/library.ts";
 
 /** Ciphers of `node:crypto`: AES in the modes CBC, CTR, ECB and GCM, and ChaCha20-Poly1305. */
@@ -31,7 +32,7 @@ function failed(): Error {
 
 const unauthentic = (): Error => new Error("Unsupported state or unable to authenticate data");
 
-abstract class Ciphering {
+abstract class Ciphering extends LazyTransform {
   readonly #cipher: Cipher;
   readonly #aes: Aes | null;
   readonly #key: Uint8Array;
@@ -47,6 +48,7 @@ abstract class Ciphering {
   #isFinal = false;
 
   constructor(isEncrypting: boolean, name: unknown, key: unknown, iv: unknown) {
+    super();
     checkString(name, "cipher");
     const cipher = cipherNamed(name);
     if (cipher === undefined) throw nodeError(RangeError, "ERR_CRYPTO_UNKNOWN_CIPHER", "Unknown cipher");
@@ -192,6 +194,14 @@ abstract class Ciphering {
     this.#aad = join(this.#aad, bytes);
     this.#ghash?.authenticate(bytes);
     return this;
+  }
+
+  override [TAKE](chunk: unknown, encoding: string): unknown {
+    return this.update(chunk, encoding);
+  }
+
+  override [LAST](): unknown {
+    return this.final();
   }
 
   protected get tag(): Uint8Array | null {

@@ -3,6 +3,7 @@ import { type Copied, NAMES, type Running, startHash, startHmac } from "./hashes
 import { callable } from "./inner/callable.ts";
 import { encode } from "./inner/encodings.ts";
 import { checkFunction, checkInteger, checkString, invalidArgType, nodeError, outOfRange } from "./inner/errors.ts";
+import { LAST, LazyTransform, TAKE } from "./inner/lazy-transform.ts";
 import { library, type NodeModule, random, soon } from "./inner/library.ts";
 import type * as Tables from "./tables.ts";
 
@@ -42,7 +43,7 @@ export function shownAs(bytes: Uint8Array, encoding?: unknown): unknown {
 /** The running hash of an object. No method: a tool that has one goes on with it when it is used for another hash. */
 let runningOf: <State extends Running>(digesting: Digesting<State>) => State;
 
-abstract class Digesting<State extends Running> {
+abstract class Digesting<State extends Running> extends LazyTransform {
   #running: State | null;
 
   static {
@@ -53,6 +54,7 @@ abstract class Digesting<State extends Running> {
   }
 
   constructor(running: State) {
+    super();
     this.#running = running;
   }
 
@@ -79,6 +81,14 @@ abstract class Digesting<State extends Running> {
   }
 
   read(): unknown {
+    return this.digest();
+  }
+
+  override [TAKE](chunk: unknown, encoding: string): void {
+    this.update(chunk, encoding);
+  }
+
+  override [LAST](): unknown {
     return this.digest();
   }
 }

@@ -241,5 +241,13 @@ export const shared: NodeModule = {
   promises: { ...promised, constants },
 };
 for (const [name, method] of Object.entries(promised)) shared[name] = called(method);
+// Its callback gets no error.
+Object.defineProperty(shared["exists"], Symbol.for("nodejs.util.promisify.custom"), {
+  value: (path: unknown) =>
+    promised["access"]?.(path).then(
+      () => true,
+      () => false,
+    ),
+});
 
 export const hidden = [constants, statsOf, called, promised, sync];

@@ -4,6 +4,7 @@ import { emitWarning, kept, library, type NodeModule, shareGlobals, soon } from 
 import { parseArgs } from "./inner/parse-args.ts";
 import { styleText } from "./inner/style-text.ts";
 import { types } from "./inner/util-types.ts";
+import type * as Tables from "./tables.ts";
 
 /** `node:util`. Options of `inspect` belong to the instance. */
 
@@ -49,7 +50,8 @@ function promisify(original: unknown): unknown {
   const own: unknown = get(original, promisified);
   if (own !== undefined) {
     checkFunction(own, "util.promisify.custom");
-    return defineProperty(own, promisified, { value: own, configurable: true });
+    // That of a function which all instances share is frozen.
+    return Object.isExtensible(own) ? defineProperty(own, promisified, { value: own, configurable: true }) : own;
   }
   const made = function (this: unknown, ...args: unknown[]): Promise<unknown> {
     return new Promise((resolve, reject) => {
@@ -142,6 +144,11 @@ function getCallSites(count: unknown): readonly object[] {
   return frames.slice(0, typeof count === "number" ? count : undefined);
 }
 
+function getSystemErrorName(code: number): string {
+  const { errno } = (library.load("tables") as unknown as typeof Tables).os as { errno: { [name: string]: number } };
+  return Object.keys(errno).find((name) => errno[name] === -code) ?? `Unknown system error ${code}`;
+}
+
 const is = {
   isArray: Array.isArray,
   isBoolean: (value: unknown) => typeof value === "boolean",
@@ -180,7 +187,7 @@ export const shared: NodeModule = {
   transferableAbortController: () => new AbortController(),
   isDeepStrictEqual: (a: unknown, b: unknown, skipsPrototype?: unknown) =>
     isDeepEqual(a, b, skipsPrototype === true ? "members" : "strict"),
-  getSystemErrorName: (code: number) => `Unknown system error ${code}`,
+  getSystemErrorName,
   getSystemErrorMap: () => new Map(),
   _extend: (target: unknown, source: unknown) =>
     typeof source === "object" && source !== null ? Object.assign(target as object, source) : target,

@@ -1,6 +1,7 @@
 import stream from "readable-stream";
 import errors from "readable-stream/lib/ours/errors.js";
 import { library, type NodeModule } from "./inner/library.ts";
+import { optionsFromWeb, readableToWeb, writableToWeb } from "./inner/web-streams.ts";
 
 /** `node:stream`. */
 const promises = stream["promises"] as NodeModule;
@@ -20,8 +21,21 @@ for (const [name, value] of Object.entries({
 
 // The package reaches for streams of the web in Node's own way, which a realm has not.
 const readable = classes["Readable"] as NodeModule & { from(chunks: object, options: object): object };
-readable["fromWeb"] = (stream: object, options: object = {}): object =>
+const fromWeb = (stream: object, options: object = {}): object =>
   readable.from(stream, { objectMode: false, ...options });
+const { Writable, Duplex } = classes as unknown as {
+  Writable: NodeModule & (new (options: object) => object);
+  Duplex: NodeModule & { from(pair: object): object };
+};
+const intoWeb = (stream: object, options: object = {}): object =>
+  new Writable({ ...optionsFromWeb(stream as never), ...options });
+Object.assign(readable, { fromWeb, toWeb: readableToWeb });
+Object.assign(Writable, { fromWeb: intoWeb, toWeb: writableToWeb });
+Object.assign(Duplex, {
+  fromWeb: (pair: { readable: object; writable: object }, options?: object) =>
+    Duplex.from({ readable: fromWeb(pair.readable, options), writable: intoWeb(pair.writable, options) }),
+  toWeb: (stream: never) => ({ readable: readableToWeb(stream), writable: writableToWeb(stream) }),
+});
 
 // The package keeps the default for the whole realm, and so for later calls.
 classes["setDefaultHighWaterMark"] = function setDefaultHighWaterMark(): never {

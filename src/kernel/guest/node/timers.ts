@@ -107,5 +107,9 @@ const promises = {
   },
 };
 
+for (const name of ["setTimeout", "setImmediate"] as const) {
+  Object.defineProperty(timers[name], Symbol.for("nodejs.util.promisify.custom"), { value: promises[name] });
+}
+
 export const shared: NodeModule = { ...timers, promises };
 export const hidden = [Timeout, Immediate];

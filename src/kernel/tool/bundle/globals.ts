@@ -10,7 +10,7 @@ const NOT_FREE = (
 ).split(" ");
 
 /** Uses of a timer that Node's have and the web's, which are numbers, have not. */
-const NODE_TIMERS = /\.(?:unref|refresh|hasRef)\(\)/;
+const NODE_TIMERS = /\.(?:unref|refresh|hasRef)\(\)|\bpromisify\d*\)?\(\s*(?:globalThis\.)?setTimeout\b/;
 const TIMERS = ["setTimeout", "setInterval", "clearTimeout", "clearInterval"];
 
 function timerDefinitions(): readonly (readonly [string, string])[] {

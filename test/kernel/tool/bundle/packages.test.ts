@@ -214,6 +214,8 @@ test("timers are Node's where code asks for what the web's have not", async () =
     "node_modules/p/index.js": "module.exports = () => setTimeout(() => {}, 1).unref();",
   });
   expect(nodeNamesIn(bundle.text)).toEqual([{ name: "setTimeout" }]);
+  const sleep = `const { promisify } = require("util"); module.exports = () => promisify(setTimeout)(1);`;
+  expect((await bundled({ "node_modules/p/index.js": sleep })).node).toContainEqual({ name: "setTimeout" });
   const plain = await bundled({ "node_modules/p/index.js": "module.exports = () => setTimeout(() => {}, 1);" });
   expect(plain.node).toBeUndefined();
 });

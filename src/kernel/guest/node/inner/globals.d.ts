@@ -47,6 +47,12 @@ declare class Blob {
   arrayBuffer(): Promise<ArrayBuffer>;
 }
 declare class File extends Blob {}
+declare class ReadableStream {
+  constructor(source: object, strategy?: object);
+}
+declare class WritableStream {
+  constructor(sink: object);
+}
 declare const console: { readonly [name: string]: (...args: readonly unknown[]) => void };
 // oxlint-disable-next-line no-var
 declare var performance: { now(): number; readonly timeOrigin: number };
