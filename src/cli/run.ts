@@ -35,7 +35,7 @@ interface Opened extends KeptEngine, AsyncDisposable {
 }
 
 /** A path of a module or a package: other texts are names of tools. */
-const PATH = /[\\/]|\.(?:[jt]s|mjs|py|wasm|zip|tar\.gz|tgz)$/;
+const PATH = /[\\/]|\.(?:[cm]?[jt]s|py|wasm|zip|tar\.gz|tgz)$/;
 const NO_TOOL = "--input and --record are for tools: a workflow takes --var";
 const NO_WORKFLOW = "--force and --var are for workflows, whose files end in .yaml";
 

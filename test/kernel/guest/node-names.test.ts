@@ -264,6 +264,16 @@ describe("Node's names in a hardened realm", () => {
     expect(realm.call()).toEqual(["ab", "long", "no luck", ["c", "ddd", "web e"], "f"]);
   });
 
+  test("answer what code asks of processes, and have classes that Node makes when they are read", async () => {
+    using realm = await openRealm(`() => {
+      const cluster = __node.require("cluster"), fs = __node.require("fs"), net = __node.require("net");
+      const told = (act) => { try { return act(); } catch ({ message }) { return message; } };
+      return [cluster.isPrimary, cluster.isWorker, told(() => cluster.fork()), {} instanceof fs.ReadStream, told(() => new net.BlockList())];
+    }`);
+    const refused = (name: string) => expect.stringContaining(`${name} does not exist inside an isolate: `) as unknown;
+    expect(realm.call()).toEqual([true, false, refused("cluster.fork"), false, refused("net.BlockList")]);
+  });
+
   test("name errors of the system and domains as Node does", async () => {
     using realm = await openRealm(
       `() => [__node.require("util").getSystemErrorName(-2), __node.require("url").domainToUnicode("xn--espaol-zwa.com")]`,

@@ -26,6 +26,7 @@ const MEMBERS: ReadonlySet<string> = new Set([
 const SAME: ReadonlyMap<string, string> = new Map([["sys", "util"]]);
 /** Parts by module, where several modules are in one. */
 const PARTS: ReadonlyMap<string, string> = new Map([
+  ["cluster", "probes"],
   ["constants", "tables"],
   ["http2", "tables"],
   ["https", "http"],

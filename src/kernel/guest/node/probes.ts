@@ -1,6 +1,6 @@
 import { library, type NodeModule } from "./inner/library.ts";
 
-/** Modules that answer what is asked of a process: `node:tty`, `node:v8`, `node:vm` and `node:worker_threads`. */
+/** Modules that answer what is asked of a process: `node:cluster`, `node:tty`, `node:v8`, `node:vm`, `node:worker_threads`. */
 
 /** There is no terminal. */
 function ReadStream(): never {
@@ -46,6 +46,7 @@ class Script {
 }
 
 export const modules: { readonly [name: string]: NodeModule } = {
+  cluster: { isPrimary: true, isMaster: true, isWorker: false, workers: Object.freeze({}), settings: Object.freeze({}) },
   tty: { isatty: () => false, ReadStream, WriteStream },
   v8: {
     getHeapStatistics: noSizes,

@@ -16,6 +16,7 @@ const MAX_NAMES = 200;
 const USABLE = /^(?:fs(?:\/promises)?|module)$/;
 /** Members that need no process and no socket, of modules which need one. */
 const HARMLESS: ReadonlyMap<string, readonly string[]> = new Map([
+  ["cluster", ["isPrimary", "isMaster", "isWorker", "workers", "settings"]],
   ["dns", ["promises", "getServers", "getDefaultResultOrder", "setDefaultResultOrder"]],
   ["http2", ["constants", "sensitiveHeaders"]],
   ["net", ["isIP", "isIPv4", "isIPv6", "getDefaultAutoSelectFamily", "setDefaultAutoSelectFamily"]],

@@ -167,13 +167,15 @@ function memberNames(): Readonly<Record<string, string>> {
     const module: unknown = process.getBuiltinModule(`node:${bare}`);
     if (typeof module !== "object" || module === null) continue;
     const functions = Object.getOwnPropertyNames(module).filter((member) => {
-      const value: unknown = Object.getOwnPropertyDescriptor(module, member)?.value;
-      return typeof value === "function" && member !== "default";
+      const { value, get } = Object.getOwnPropertyDescriptor(module, member) ?? {};
+      return (typeof value === "function" && member !== "default") || (get !== undefined && CLASS.test(member));
     });
     names[`node/names/${bare}`] = functions.join(",");
   }
   return names;
 }
 
+/** Names of classes, some of which Node makes when they are read. */
+const CLASS = /^[A-Z][a-z]/;
 /** Modules that warn when they are loaded. */
 const SILENT: ReadonlySet<string> = new Set(["wasi", "sqlite", "sys", "punycode", "trace_events"]);
