@@ -14,7 +14,7 @@ const NOTES = `- \`process.env\` has \`NODE_ENV\`, and the [variables](../how-to
 - \`performance.mark\`, \`measure\` and \`PerformanceObserver\` go by the call's clock, which stands still within a turn.
 - \`http.request\` and \`https.request\` use \`fetch\`: the capability decides, a body is sent when the request ends, redirects are not followed.
 - \`AsyncLocalStorage\`: a store is there while its function runs, and until the promise that it returned settles. \`bind\`, \`snapshot\` and \`AsyncResource\` keep the stores of where they were made.
-  Wrong is code after an \`await\` where several runs of one storage are pending, as with \`Promise.all\`: it gets the store of the run that began last, and the call's log has a warning where the stores differ. A timer that fires when its run has settled gets no store.
+  Wrong is code after an \`await\` where several runs of one storage are pending that did not begin within each other, as with \`Promise.all\`: it gets the store of the run that began last, and the call's log has a warning where the stores differ. A timer that fires when its run has settled gets no store.
 - \`crypto\` has hashes, HMAC, HKDF, PBKDF2, scrypt, AES (CBC, CTR, ECB, GCM), ChaCha20-Poly1305, RSA, ECDSA and ECDH (P-256, P-384, P-521, secp256k1), Ed25519, Ed448, X25519, X448. \`crypto.subtle\` has the same, also
   without an import. RSA is computed by integers of the language: some milliseconds for a signature of 2048 bits, and not in constant time.
 - \`zlib\` has deflate and gzip, not Brotli and Zstandard.

@@ -255,6 +255,25 @@ describe("glovebox run", () => {
     }
   });
 
+  test("takes a file of each language by its name alone", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "glovebox-named-"));
+    const module =
+      'export const spec = { name: "greet", description: "Greets." }; export default (): string => "Hello";';
+    const common = 'exports.spec = { name: "greet", description: "Greets." }; exports.run = () => "Hello";';
+    try {
+      for (const [file, text] of [
+        ["greet.mts", module],
+        ["greet.cts", common],
+        ["greet.cjs", common],
+      ] as const) {
+        writeFileSync(join(folder, file), text);
+        expect(await glovebox(["run", file], "", folder), file).toMatchObject({ code: 0, stdout: '"Hello"\n' });
+      }
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
   test("does not give a module the samples' capability", async () => {
     const input = '{"amount":2,"from":"EUR","to":"USD"}';
     const { code, stderr } = await glovebox(["run", "fixtures/tools/convert-currency.ts", "--input", input]);

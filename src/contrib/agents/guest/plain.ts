@@ -1,14 +1,17 @@
-import { isThenable, methodOf } from "../../../kernel/guest/contracts/adapter.ts";
+import { isObject, isThenable, methodOf } from "../../../kernel/guest/contracts/adapter.ts";
 import type { ToolContext } from "../../../kernel/guest/tool-context.ts";
 import type { Library } from "../../../kernel/guest/contracts/library.ts";
 import { asksOf, awaitApproval } from "./approval.ts";
 import { isFunctionIn, memberOf, textIn } from "./library.ts";
 import { parserFor } from "./parser.ts";
 
-/** Objects `{ name, description, parameters, execute }` of no library: `execute(input, context)` has the engine's context. */
+/**
+ * Objects `{ name, description, parameters, execute }` of no library: the function has the engine's context beside the
+ * arguments. With a schema beside it, it may have the name `handler` or `run` instead.
+ */
 export const plain: Library = {
   name: "tools",
-  matches: (value) => textIn(value, "name") !== undefined && isFunctionIn(value, "execute"),
+  matches: (value) => textIn(value, "name") !== undefined && functionOf(value) !== undefined,
   nameOf: (value) => textIn(value, "name"),
   refusal: () => undefined,
   describe: (value) => ({
@@ -19,7 +22,7 @@ export const plain: Library = {
     asks: asksOf(memberOf(value, "needsApproval")),
   }),
   open: (value) => {
-    const execute = methodOf(value, "execute");
+    const execute = methodOf(value, functionOf(value) ?? "");
     const parse = parserFor(schemaIn(value));
     const needsApproval = methodOf(value, "needsApproval");
     const call = (parsed: unknown, input: unknown, context: ToolContext): unknown =>
@@ -34,6 +37,12 @@ export const plain: Library = {
     };
   },
 };
+
+function functionOf(value: object): string | undefined {
+  if (isFunctionIn(value, "execute")) return "execute";
+  const others = isObject(schemaIn(value)) ? ["handler", "run"] : [];
+  return others.find((name) => isFunctionIn(value, name));
+}
 
 function schemaIn(value: object): unknown {
   return memberOf(value, "inputSchema") ?? memberOf(value, "parameters") ?? memberOf(value, "input_schema");

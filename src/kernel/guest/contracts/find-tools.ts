@@ -100,7 +100,11 @@ export function describeExports(exports: Exports): string {
 
 function looksLike(value: unknown): string {
   if (value === null) return "null";
-  if (Array.isArray(value)) return `a list of ${value.length}`;
+  if (Array.isArray(value)) {
+    const first: unknown = value[0];
+    const shown = isObject(first) && !Array.isArray(first) ? `, of which the first is ${looksLike(first)}` : "";
+    return `a list of ${value.length}${shown}`;
+  }
   if (typeof value === "function") return value.prototype === undefined || !isClass(value) ? "a function" : "a class";
   if (typeof value !== "object") return typeof value;
   if (typeof get(value, "~tool") === "function") return "a tool of defineTool, which must be the default export";

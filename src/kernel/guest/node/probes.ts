@@ -46,7 +46,13 @@ class Script {
 }
 
 export const modules: { readonly [name: string]: NodeModule } = {
-  cluster: { isPrimary: true, isMaster: true, isWorker: false, workers: Object.freeze({}), settings: Object.freeze({}) },
+  cluster: {
+    isPrimary: true,
+    isMaster: true,
+    isWorker: false,
+    workers: Object.freeze({}),
+    settings: Object.freeze({}),
+  },
   tty: { isatty: () => false, ReadStream, WriteStream },
   v8: {
     getHeapStatistics: noSizes,

@@ -43,6 +43,22 @@ describe("what a module exports", () => {
     );
   });
 
+  test("is told of a list with what its first value has", async () => {
+    const text = `export const tools = [{ type: "function", function: { name: "add" } }, 1];`;
+    expect(await refused(text)).toContain(
+      "it exports tools (a list of 2, of which the first is an object with type, function)",
+    );
+  });
+
+  test("may be objects whose function has one of its usual names, beside a schema", async () => {
+    const named = (name: string, more: string): string =>
+      `{ name: "${name}", description: "Does.", ${more}: { type: "object" }, ${name}: ({ a }) => a }`;
+    const text = `export const tools = [${named("handler", "inputSchema")}, ${named("run", "input_schema")}];
+      export const migration = { name: "first", run() {} };`;
+    expect(await modules.register("usual", text)).toEqual({ handler: "tools", run: "tools" });
+    expect([await modules.output("handler", { a: 1 }), await modules.output("run", { a: 2 })]).toEqual([1, 2]);
+  });
+
   test("may be other things beside its tools", async () => {
     const text = `export const VERSION = 3; export const one = ${tool("one")}; export const helper = () => 1;`;
     expect(await modules.register("mixed", text)).toEqual({ one: "tools" });
