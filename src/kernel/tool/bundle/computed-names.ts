@@ -105,6 +105,8 @@ const MODULE = /\.(?:[cm]?[jt]s|[jt]sx|json)$/;
 /** What a package may require by a computed name. */
 const REQUIRED = /\.(?:c?js|json)$/;
 const NAME = /^[\w@-][\w.@-]*$/;
+/** Types and tests, which stand beside modules. */
+const NO_MODULE = /\.(?:d|test|spec)\.[cm]?[jt]sx?$/;
 const MAX_MODULES = 500;
 
 /**
@@ -124,7 +126,7 @@ async function modulesFor(
   const place = path.resolve(path.dirname(file), folder);
   if (!mayList(place)) return undefined;
   const all = await readdir(place).catch(() => []);
-  const files = all.filter((name) => isModule.test(name) && NAME.test(name) && !/\.d\.[cm]?ts$/.test(name)).sort();
+  const files = all.filter((name) => isModule.test(name) && NAME.test(name) && !NO_MODULE.test(name)).sort();
   if (files.length > MAX_MODULES) return undefined;
   // A file's own name stands before those that others may have too, and code before data.
   const names = new Map(files.map((name) => [name, name]));

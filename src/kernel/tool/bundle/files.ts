@@ -17,7 +17,7 @@ import { noFolder, OUTSIDE, refusal, refusedImport, unreadable } from "./refusal
 import { MAX_PROJECT_SOURCE_BYTES, MAX_SOURCE_BYTES, SourceBudget } from "./source-budget.ts";
 import { isIn, MODULES, namesPath, packageFolders, packageName } from "./specifier.ts";
 import { asScript, type Half, toolEntryText } from "./tool-entry.ts";
-import { PLAIN } from "./ts-config.ts";
+import { madeLoader, PLAIN } from "./ts-config.ts";
 import type {
   Loader,
   Message,
@@ -363,7 +363,8 @@ export class ToolFiles {
     // The bundler knows the options of the tool's own module only.
     const isForeign = loader !== "js" && options !== this.options;
     if (!isOwn || half !== "call") {
-      return isForeign ? { contents: await asScript(contents, loader, shown, options) } : { contents, loader };
+      if (!isForeign) return { contents, loader };
+      return { contents: await asScript(contents, loader, shown, options), loader: madeLoader(options, this.options) };
     }
     const script = await asScript(contents, loader, shown, options);
     if (shown !== entry) return { contents: withPureSchemas(script), loader: "js" };

@@ -35,6 +35,15 @@ const OLD_TARGET = /^es(?:[356]|201\d|202[01])$/i;
 /** Text of the tsconfig.json for a module that has none. */
 export const PLAIN = "{}";
 
+/**
+ * How the bundler reads JavaScript that was made of TypeScript by options of its own. It may still export names of types
+ * from elsewhere, which is an error in JavaScript. As TypeScript it would get the class fields of the bundle's options.
+ */
+export function madeLoader(own: string, bundle: string): "js" | "ts" {
+  const namesTypes = !own.includes("verbatimModuleSyntax") && !bundle.includes("useDefineForClassFields");
+  return namesTypes ? "ts" : "js";
+}
+
 /** The tsconfig.json files of a project, read as esbuild reads them but bounded, and never above the project. */
 export class TsConfigs {
   readonly #root: string;

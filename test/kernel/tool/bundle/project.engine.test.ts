@@ -148,6 +148,7 @@ test("a computed name in a folder of the project finds the modules there, whatev
     "languages/de.ts": `export default "Hallo" as string;`,
     "languages/en.js": `export default "Hello";`,
     "languages/en.d.ts": "export {}",
+    "languages/en.test.ts": `import "a-runner-of-tests";`,
     "languages/data.json": `{ "a": 1 }`,
     "languages/.hidden.js": "export default 'hidden';",
     "languages/readme.md": "# Languages",

@@ -340,6 +340,17 @@ describe("tsconfig.json", () => {
     expect(other.text).toContain("a = 1;");
   });
 
+  test("lets a module with options of its own export names of types from others, as TypeScript does", async () => {
+    const folder = await temporaryFolder({
+      ...PROJECT,
+      "tool.ts": `import { type Sum, one } from "./old/index.ts"; export default (): Sum => one;`,
+      "old/tsconfig.json": LEGACY,
+      "old/index.ts": `export { Sum, one } from "./sum.ts"; import { Sum } from "./sum.ts"; export class Kept { sum: Sum = 1 }`,
+      "old/sum.ts": "export type Sum = number; export const one: Sum = 1;",
+    });
+    expect(valueOf(await bundled(folder, "tool.ts"))).toBe(1);
+  });
+
   test.each(["react-jsx", "preserve"])("says what elements of JSX are, by a function or a runtime: %s", async (jsx) => {
     const made = "export default (name: string) => <p class={name}>Hello</p>;";
     const folder = await temporaryFolder({
