@@ -167,8 +167,9 @@ function memberNames(): Readonly<Record<string, string>> {
     const module: unknown = process.getBuiltinModule(`node:${bare}`);
     if (typeof module !== "object" || module === null) continue;
     const functions = Object.getOwnPropertyNames(module).filter((member) => {
-      const { value, get } = Object.getOwnPropertyDescriptor(module, member) ?? {};
-      return (typeof value === "function" && member !== "default") || (get !== undefined && CLASS.test(member));
+      const property = Object.getOwnPropertyDescriptor(module, member);
+      const isMadeWhenRead = property?.get !== undefined && CLASS.test(member);
+      return isMadeWhenRead || (typeof property?.value === "function" && member !== "default");
     });
     names[`node/names/${bare}`] = functions.join(",");
   }
