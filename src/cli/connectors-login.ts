@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { Command, InvalidArgumentError } from "commander";
 import { GloveboxError } from "../kernel/base/errors.ts";
 import type { ConnectorLogin } from "../connectors/engine/connector-login.ts";
+import type { GivenLogin } from "../connectors/login/login-flow.ts";
 import { LOGGED_IN, notLoggedIn } from "../server/http/login-page.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { CONFIG, engineOptions, orUsage, readConfig } from "./open-engine.ts";
@@ -41,12 +42,12 @@ export function loginCommands(): readonly Command[] {
 
 async function login(name: string, { config, tenant = "", device, port, json }: LoginOptions): Promise<void> {
   await using opened = await open(name, tenant, config);
-  try {
-    const ask = json === true ? say : print;
-    await (device === true ? byDevice(opened, tenant, ask) : byBrowser(opened, tenant, port, ask));
-  } catch (error) {
+  const ask = json === true ? say : print;
+  const logging = device === true ? byDevice(opened, tenant, ask) : byBrowser(opened, tenant, port, ask);
+  const { isRenewed, lifeMs } = await logging.catch((error: unknown) => {
     throw new CliError(EXIT.FAILED, error instanceof Error ? error.message : "the login failed");
-  }
+  });
+  if (!isRenewed) say(`glovebox: warning: ${endsIn(lifeMs ?? 0)}`);
   if (json === true) return printJson({ connector: name, tenant, isLoggedIn: true });
   print(`${visible(name)} is logged in${tenant === "" ? "" : ` for ${visible(tenant)}`}`);
 }
@@ -70,11 +71,16 @@ async function open(name: string, tenant: string, file: string | undefined): Pro
   );
 }
 
-async function byDevice({ flow }: ConnectorLogin, tenant: string, ask: (line: string) => void): Promise<void> {
+function endsIn(lifeMs: number): string {
+  const remedy = "ask for one with the scope of its auth (often offline_access), and log in again";
+  return `the server gave no refresh token, so the login ends in ${Math.ceil(lifeMs / 60_000)} min; ${remedy}`;
+}
+
+async function byDevice({ flow }: ConnectorLogin, tenant: string, ask: (line: string) => void): Promise<GivenLogin> {
   const { userCode, verificationUrl, completeUrl, finish } = await flow.device(tenant);
   ask(`Open ${visible(completeUrl ?? verificationUrl)}`);
   ask(`and enter the code ${visible(userCode)}`);
-  await finish(AbortSignal.timeout(LOGIN_MS));
+  return finish(AbortSignal.timeout(LOGIN_MS));
 }
 
 /** Waits on the loopback address for the browser (RFC 8252). Whoever does not know the state is told nothing. */
@@ -83,7 +89,7 @@ async function byBrowser(
   tenant: string,
   port: number,
   ask: (line: string) => void,
-): Promise<void> {
+): Promise<GivenLogin> {
   const server = createServer();
   try {
     await once(server.listen(port, "127.0.0.1"), "listening");
@@ -91,7 +97,7 @@ async function byBrowser(
     const { url, state, finish } = await flow.begin(origin + CALLBACK, tenant);
     ask(`Open ${visible(url)}`);
     say(`glovebox: waits for the browser at ${origin}; --device logs in on another device`);
-    await sentBack(server, { origin, state, finish });
+    return await sentBack(server, { origin, state, finish });
   } finally {
     server.closeAllConnections();
     server.close();
@@ -105,16 +111,16 @@ function sentBack(
     origin,
     state,
     finish,
-  }: { readonly origin: string; readonly state: string; readonly finish: (url: URL) => Promise<void> },
-): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  }: { readonly origin: string; readonly state: string; readonly finish: (url: URL) => Promise<GivenLogin> },
+): Promise<GivenLogin> {
+  const { promise, resolve, reject } = Promise.withResolvers<GivenLogin>();
   const late = setTimeout(() => reject(new Error("nobody has logged in within ten minutes")), LOGIN_MS);
   server.on("request", (request, response) => {
     const url = URL.parse(request.url ?? "", origin);
     const isBack = url?.pathname === CALLBACK && url.searchParams.get("state") === state;
     if (request.method !== "GET" || url === null || !isBack) return void response.writeHead(404).end();
     finish(url).then(
-      () => response.writeHead(200, LOGGED_IN.headers).end(LOGGED_IN.text, () => resolve()),
+      (given) => response.writeHead(200, LOGGED_IN.headers).end(LOGGED_IN.text, () => resolve(given)),
       (error: unknown) => {
         const { headers, text } = notLoggedIn("the terminal in which it was begun says why");
         response.writeHead(400, headers).end(text, () => reject(error as Error));

@@ -12,13 +12,21 @@ import { LoginFailure } from "./failure.ts";
 import { renewedLogin, writeLogin } from "./kept-login.ts";
 import { keyOfLogin } from "./settings.ts";
 
+/** What a login gives. */
+export interface GivenLogin {
+  /** Whether it goes on by itself: its server gave a refresh token, or a token that does not end. */
+  readonly isRenewed: boolean;
+  /** Life of the access token; `null` where the server says nothing. */
+  readonly lifeMs: number | null;
+}
+
 /** A login that a person finishes in a browser. */
 export interface BrowserLogin {
   /** Where the person logs in. */
   readonly url: string;
   readonly state: string;
   /** Takes the address to which the browser was sent back, and stores the login. Rejects with a `LoginFailure`. */
-  readonly finish: (callback: URL) => Promise<void>;
+  readonly finish: (callback: URL) => Promise<GivenLogin>;
 }
 
 /** A login that a person finishes on another device. */
@@ -28,7 +36,7 @@ export interface DeviceLogin {
   /** With the code in it, where the server has such a URL. */
   readonly completeUrl: string | null;
   /** Waits for the person, and stores the login. Rejects with a `LoginFailure`. */
-  readonly finish: (signal: AbortSignal) => Promise<void>;
+  readonly finish: (signal: AbortSignal) => Promise<GivenLogin>;
 }
 
 const CLIENT_NAME = "Glovebox";
@@ -84,7 +92,7 @@ export class LoginFlow {
           const response = await oauth.authorizationCodeGrantRequest(...request, options);
           return oauth.processAuthorizationCodeResponse(as, client, response);
         });
-        await this.#keep(answer, known, tenant);
+        return this.#keep(answer, known, tenant);
       },
     };
   }
@@ -169,11 +177,13 @@ export class LoginFlow {
     return { clientId: made.client_id, clientSecret: isSecret ? secret : null };
   }
 
-  async #keep(answer: TokenAnswer, known: KnownClient, tenant: string): Promise<void> {
+  async #keep(answer: TokenAnswer, known: KnownClient, tenant: string): Promise<GivenLogin> {
     const { settings } = this.#server;
     const { origin } = await this.#server.tokenEndpoint();
     const client = settings.clientId === null ? known : null;
     const login = renewedLogin(settings, answer, { origin, refreshToken: null, seed: null, client });
     await this.#store.write(keyOfLogin(settings, tenant), null, writeLogin(login));
+    const { lifeMs } = answer;
+    return { isRenewed: lifeMs === null || answer.refreshToken !== null, lifeMs };
   }
 }

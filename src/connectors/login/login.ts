@@ -1,19 +1,15 @@
 import type { LoginReport } from "../../kernel/base/connector-report.ts";
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
+import { valueIn } from "../../kernel/base/deadline.ts";
 import { messageOf } from "../../kernel/broker/method-call.ts";
 import type { LoginStore } from "../store/login-store.ts";
 import type { LoginClaim, LoginHolder, StoredLogin } from "../store/login-table.ts";
 import type { AuthorizationServer, TokenAnswer } from "./authorization-server.ts";
 import { LoginFailure } from "./failure.ts";
+import { type AccessToken, EARLY_MS, type HeldToken, heldToken, USED_MS } from "./held-token.ts";
 import { type KeptLogin, leftMsOf, readLogin, renewedLogin, seedOf, writeLogin } from "./kept-login.ts";
 import { keyOfLogin, loginCommand, type LoginSettings } from "./settings.ts";
-
-/** An access token. `version`: that of the stored login. */
-export interface AccessToken {
-  readonly value: string;
-  readonly version: number;
-}
 
 export interface LoginHost {
   readonly server: AuthorizationServer;
@@ -21,10 +17,6 @@ export interface LoginHost {
   readonly onReport: (report: LoginReport) => void;
 }
 
-/** A token is renewed this long before it ends, or when half of its life is over. */
-const EARLY_MS = 60_000;
-/** A new token is used for this long, whatever its server says of its life. */
-const USED_MS = 250;
 /** Claim of the one who renews. It is extended while the server is asked, and ends by itself when its process does. */
 const LEASE_MS = 5_000;
 const EXTEND_MS = 1_500;
@@ -37,13 +29,10 @@ const PAUSE_MAX_MS = 60_000;
 /** Pause after a refusal, where the options may be mended at the server. */
 const REFUSED_PAUSE_MS = 60_000;
 const REFUSED_PAUSE_MAX_MS = 600_000;
-/** Least time between two looks into the store for a new login. */
+/** Least time between two looks into the store for another login. */
 const RELOOK_MS = 1_000;
-
-interface HeldToken extends AccessToken {
-  readonly renewAtMs: number;
-  readonly endsMs: number;
-}
+/** Longest wait for the store while a token is there that has not ended. */
+const LOOK_MAX_MS = 250;
 
 interface Trouble {
   readonly failure: LoginFailure;
@@ -68,6 +57,7 @@ export class Login {
   #trouble: Trouble | null = null;
   #failures = 0;
   #lookedMs = -Infinity;
+  #comparing: Promise<void> | null = null;
   #told: LoginReport["state"] | null = null;
   /** Whether the attempt under way asks the server. */
   #hasAsked = false;
@@ -93,6 +83,7 @@ export class Login {
 
   /** A token that the server may accept. Rejects with a `LoginFailure`. */
   async token(): Promise<AccessToken> {
+    await this.#compare();
     const nowMs = performance.now();
     const held = this.#token;
     if (held === null || held.version === this.#rejected || nowMs >= held.endsMs) return this.#renew();
@@ -121,12 +112,29 @@ export class Login {
   async look(): Promise<void> {
     if (this.#settings.grant.kind !== "authorizationCode") return;
     try {
-      const kept = this.#read(await (await this.#host.store()).read(this.#key));
+      const kept = this.#read(await this.#readStored());
       if (kept === null || kept.refused !== null) this.#tell("needed", this.#needed(kept).message);
       else this.#tell("ready", null);
     } catch (error) {
       this.#tell("failing", messageOf(error));
     }
+  }
+
+  /** Lets go of a token where another process has logged in or out since. A store that fails changes nothing. */
+  async #compare(): Promise<void> {
+    const held = this.#token;
+    if (held === null || this.#settings.grant.kind !== "authorizationCode") return;
+    const nowMs = performance.now();
+    if (this.#comparing === null && nowMs < this.#lookedMs + RELOOK_MS) return;
+    this.#lookedMs = nowMs;
+    await (this.#comparing ??= valueIn(LOOK_MAX_MS, this.#readStored()).then((stored) => {
+      this.#comparing = null;
+      if (stored !== undefined && stored?.version !== held.version && this.#token === held) this.#token = null;
+    }));
+  }
+
+  async #readStored(): Promise<StoredLogin | null> {
+    return (await this.#host.store()).read(this.#key);
   }
 
   async #renew(): Promise<HeldToken> {
@@ -145,10 +153,7 @@ export class Login {
     const { failure, version, untilMs } = trouble;
     if (failure.kind === "refused" && nowMs >= this.#lookedMs + RELOOK_MS) {
       this.#lookedMs = nowMs;
-      const stored = await this.#host
-        .store()
-        .then((store) => store.read(this.#key))
-        .catch(() => null);
+      const stored = await this.#readStored().catch(() => null);
       if (stored !== null && stored.version !== version) return;
     }
     const waitMs = Number.isFinite(untilMs) ? Math.ceil(untilMs - nowMs) : null;
@@ -380,15 +385,4 @@ export class Login {
     this.#told = state;
     this.#host.onReport({ connector: this.#settings.connector, tenant: this.#tenant, state, reason, renewal });
   }
-}
-
-/** By the monotonic clock of this process: a clock that is set does not end a token. */
-function heldToken(
-  value: string,
-  version: number,
-  { sinceMs, lifeMs }: { readonly sinceMs: number; readonly lifeMs: number | null },
-): HeldToken {
-  if (lifeMs === null) return { value, version, renewAtMs: Number.POSITIVE_INFINITY, endsMs: Number.POSITIVE_INFINITY };
-  const endsMs = Math.max(sinceMs + lifeMs, performance.now() + USED_MS);
-  return { value, version, endsMs, renewAtMs: endsMs - Math.min(EARLY_MS, lifeMs / 2) };
 }

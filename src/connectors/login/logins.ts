@@ -4,7 +4,8 @@ import { type LoginStore, openLoginStore } from "../store/login-store.ts";
 import type { Connections } from "../../kernel/broker/capabilities/fetch/connections.ts";
 import type { Secrets } from "../../kernel/broker/capabilities/secrets/secrets.ts";
 import { AuthorizationServer } from "./authorization-server.ts";
-import { type AccessToken, Login } from "./login.ts";
+import type { AccessToken } from "./held-token.ts";
+import { Login } from "./login.ts";
 import type { LoginUse } from "./settings.ts";
 import { tokenSecret, TokenSecrets } from "./token-secrets.ts";
 

@@ -214,24 +214,31 @@ test.each<[string, ConnectorAuth, Record<string, unknown>]>([
   [
     "basic",
     { basic: { user: "ann", password: "{secret:CLIENT}" } },
-    { authorization: `Basic ${btoa(`ann:${SECRET}`)}` },
+    { headers: { authorization: `Basic ${btoa(`ann:${SECRET}`)}` } },
   ],
-  ["bearer", { bearer: { token: "{secret:CLIENT}" } }, { authorization: `Bearer ${SECRET}` }],
-  ["apiKey in a header", { apiKey: { in: "header", name: "X-Key", value: "{secret:CLIENT}" } }, { "x-key": SECRET }],
+  ["bearer", { bearer: { token: "{secret:CLIENT}" } }, { headers: { authorization: `Bearer ${SECRET}` } }],
+  [
+    "apiKey in a header",
+    { apiKey: { in: "header", name: "X-Key", value: "{secret:CLIENT}" } },
+    { headers: { "x-key": SECRET } },
+  ],
   [
     "apiKey in a cookie",
     { apiKey: { in: "cookie", name: "session", value: "{secret:CLIENT}" } },
-    { cookie: `session=${SECRET}` },
+    { headers: { cookie: `session=${SECRET}` } },
   ],
-])("%s needs no server", async (_name, auth, headers) => {
+  [
+    "apiKey in the query",
+    { apiKey: { in: "query", name: "key", value: "{secret:CLIENT}" } },
+    { url: `/items/1?key=${encodeURIComponent(SECRET)}` },
+  ],
+])("%s needs no server", async (_name, auth, seen) => {
   oidc = await served();
   api = await serveApi();
-  const bind = (["basic:password", "header:authorization", "header:x-key", "header:cookie"] as const).map((place) => ({
-    origin: api.origin,
-    in: place,
-  }));
+  const places = ["basic:password", "header:authorization", "header:x-key", "header:cookie", "query:key"] as const;
+  const bind = places.map((place) => ({ origin: api.origin, in: place }));
   await open(auth, { secrets: { CLIENT: { value: SECRET, bind } } });
   expect(await read(1)).toMatchObject({ success: true });
-  expect(api.seen[0]?.headers).toMatchObject(headers);
+  expect(api.seen[0]).toMatchObject(seen);
   expect(oidc.seen).toEqual([]);
 });

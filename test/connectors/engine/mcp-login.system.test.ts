@@ -120,6 +120,27 @@ test("connectors check prints the lines to write, and connectors login logs a ru
   expect(await run("connectors", "logout", "hand", "--config", config)).toContain("hand is logged out");
 });
 
+test("connectors login --device logs in with a code that a person enters elsewhere", async () => {
+  const oidc = await served();
+  const dir = await folder();
+  const config = path.join(dir, "glovebox.config.json");
+  const auth = { authorizationCode: { issuer: oidc.issuer, clientId: "public", scope: "offline_access read" } };
+  const connectors = { hand: { mcp: { url: "http://127.0.0.1:9/mcp" }, auth } };
+  await writeFile(config, JSON.stringify({ stateDir: dir, connectors }));
+  const args = [...MAIN, "connectors", "login", "hand", "--device", "--config", config];
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+  const lines: string[] = [];
+  for await (const line of createInterface(child.stdout)) {
+    lines.push(line);
+    const [, code] = /^and enter the code (\S+)$/.exec(line) ?? [];
+    if (code !== undefined) await oidc.approveDevice(code, "dora");
+  }
+  const [open, , ...rest] = lines;
+  expect(open).toContain(`Open ${oidc.issuer}/device`);
+  expect(rest).toEqual(["hand is logged in"]);
+  expect(oidc.seen.map(({ grant }) => grant)).toContain("urn:ietf:params:oauth:grant-type:device_code");
+});
+
 test("each tenant has a session of its own with its own login; the service's route logs it in", async () => {
   const oidc = await served({ redirectUris: [] });
   const hand = await serveProtected(oidc);

@@ -1,6 +1,7 @@
 import path from "node:path";
 import { afterEach, expect, test } from "vitest";
 import type { ConnectorAuth } from "../../../src/connectors/tool/auth-options.ts";
+import { openLoginStore } from "../../../src/connectors/store/login-store.ts";
 import { browse, closeAll, folder, openLogins, served } from "./opened.ts";
 import { SECRET } from "./oidc-server.ts";
 
@@ -55,6 +56,63 @@ test("a server that registers clients needs no client in the options", async () 
   await finish(await browse(url));
   expect(await server.accountOf((await logins.token("")).value)).toBe("ann");
   await expect.poll(async () => (await logins.token(""), server.seen.length)).toBe(2);
+});
+
+test("another login and a logout, each in another process, count while the former token has not ended", async () => {
+  const server = await served();
+  const auth: ConnectorAuth = { authorizationCode: { issuer: server.issuer, clientId: "public", scope: SCOPE } };
+  const file = path.join(await folder(), "logins.sqlite");
+  const { logins } = openLogins(server, auth, {}, file);
+  const { flow } = openLogins(server, auth, {}, file);
+  const used = async () => server.accountOf((await logins.token("")).value);
+  for (const account of ["ann", "bob"]) {
+    const { url, finish } = await (await flow()).begin(REDIRECT, "");
+    await finish(await browse(url, account));
+    await expect.poll(used).toBe(account);
+  }
+  expect(server.seen.map(({ grant }) => grant)).toEqual(["authorization_code", "authorization_code"]);
+  const store = await openLoginStore({ kind: "file", path: file, secret: null });
+  await store.remove("crm");
+  await store.close();
+  await expect.poll(() => used().catch(String)).toContain("nobody has logged in; run: glovebox connectors login crm");
+});
+
+test("a login without a refresh token says that it ends with its token", async () => {
+  const server = await served({ lifeS: 1_800, refreshes: false });
+  const auth: ConnectorAuth = { authorizationCode: { issuer: server.issuer, clientId: "public", scope: "read" } };
+  const { flow } = openLogins(server, auth, {}, path.join(await folder(), "logins.sqlite"));
+  const { url, finish } = await (await flow()).begin(REDIRECT, "");
+  expect(await finish(await browse(url))).toEqual({ isRenewed: false, lifeMs: 1_800_000 });
+});
+
+test("a login that its server has ended is asked for once, in all processes, until somebody logs in", async () => {
+  const server = await served({ lifeS: 2 });
+  const auth: ConnectorAuth = { authorizationCode: { issuer: server.issuer, clientId: "public", scope: SCOPE } };
+  const file = path.join(await folder(), "logins.sqlite");
+  const { logins, flow } = openLogins(server, auth, {}, file);
+  const logIn = async (): Promise<void> => {
+    const { url, finish } = await (await flow()).begin(REDIRECT, "");
+    await finish(await browse(url));
+  };
+  await logIn();
+  let asked = 0;
+  server.intercept = ({ url }, response) => {
+    if (url !== "/token") return false;
+    asked++;
+    response.writeHead(400, { "content-type": "application/json" }).end('{"error":"invalid_grant"}');
+    return true;
+  };
+  const ended = "refuses: invalid_grant; run: glovebox connectors login crm";
+  await expect.poll(() => logins.token("").then(() => "", String)).toContain(ended);
+  const next = openLogins(server, auth, {}, file);
+  for (const one of [next.logins, logins, next.logins]) await expect(one.token("")).rejects.toThrow(ended);
+  expect(asked).toBe(1);
+  server.intercept = null;
+  await logIn();
+  for (const one of [logins, next.logins])
+    await expect
+      .poll(async () => server.accountOf((await one.token("").catch(() => ({ value: "" }))).value))
+      .toBe("ann");
 });
 
 test("a connector is logged in on another device", async () => {

@@ -96,7 +96,7 @@ test("another first refresh token of the options replaces the stored login", asy
   expect(await server.accountOf((await logins.token("", stored)).value)).toBe("ben");
 });
 
-test("invalid_grant needs a login: the server is asked once, the error says what to do, also after a restart", async () => {
+test("invalid_grant needs a login: the server is asked once, and the error says what to do", async () => {
   const server = await served();
   const [auth] = await refreshingOf(server);
   const { logins, reports } = openLogins(server, auth, { CLIENT: SECRET, FIRST: "a token that nobody gave" });

@@ -40,6 +40,8 @@ export interface OidcOptions {
   /** Time for which a used refresh token works once more, in milliseconds. Default: 0. */
   readonly graceMs?: number;
   readonly redirectUris?: readonly string[];
+  /** Whether it gives refresh tokens. Default: true. */
+  readonly refreshes?: boolean;
 }
 
 const SCOPES = ["openid", "offline_access", "read"];
@@ -48,6 +50,7 @@ export async function serveOidc({
   lifeS = 3_600,
   graceMs = 0,
   redirectUris = [],
+  refreshes = true,
 }: OidcOptions = {}): Promise<OidcServer> {
   const seen: TokenRequestSeen[] = [];
   const { publicKey, privateKey } = await generateKeyPair("ES256", { extractable: true });
@@ -86,7 +89,7 @@ export async function serveOidc({
   const { privateKey: own } = await generateKeyPair("RS256", { extractable: true });
   const jwks = { keys: [{ ...(await exportJWK(own)), use: "sig", alg: "RS256" }] };
   const provider = new Provider(issuer, {
-    ...configurationOf(clients, { lifeS, graceMs }),
+    ...configurationOf(clients, { lifeS, graceMs, refreshes }),
     jwks: jwks as never,
   });
   provider.on("server_error", (_context, error) => console.error(error));
@@ -127,8 +130,11 @@ export async function serveOidc({
       if (found === undefined) throw new TypeError("no such code");
       const grant = new provider.Grant({ accountId, clientId: found.clientId ?? "" });
       grant.addOIDCScope(SCOPES.join(" "));
+      const resource = [found.params?.["resource"] ?? []].flat() as string[];
+      for (const one of resource) grant.addResourceScope(one, "read");
       const authTime = Math.floor(Date.now() / 1_000);
-      Object.assign(found, { accountId, grantId: await grant.save(), scope: "offline_access read", authTime });
+      const scope = "offline_access read";
+      Object.assign(found, { accountId, grantId: await grant.save(), scope, authTime, resource });
       await (found as unknown as { save(lifeS: number): Promise<unknown> }).save(600);
     },
     [Symbol.asyncDispose]: async () => {
@@ -151,7 +157,7 @@ export const SECRET = "a client secret that nobody sees";
 
 function configurationOf(
   clients: ClientMetadata[],
-  { lifeS, graceMs }: { readonly lifeS: number; readonly graceMs: number },
+  { lifeS, graceMs, refreshes }: { readonly lifeS: number; readonly graceMs: number; readonly refreshes: boolean },
 ): Configuration {
   return {
     clients,
@@ -192,7 +198,7 @@ function configurationOf(
       },
     },
     rotateRefreshToken: true,
-    issueRefreshToken: () => true,
+    issueRefreshToken: () => refreshes,
     pkce: { required: () => true },
     findAccount: (_context, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
     loadExistingGrant: async (context) => {
