@@ -1,10 +1,11 @@
-import { parseForWriting } from "../kernel/base/exact-json.ts";
 import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { Command } from "commander";
+import { errnoOf } from "../kernel/base/errno.ts";
 import { resultText, writableOutput } from "../kernel/base/result.ts";
 import type { RunCodeOutput } from "../code-mode/result.ts";
 import { CliError, EXIT } from "./exit.ts";
+import { parseJsonText } from "./json-text.ts";
 import { CONFIG, TOOLS, readConfig, type Sources } from "./open-engine.ts";
 import { print, say } from "./output.ts";
 import { exitOf } from "./report-result.ts";
@@ -34,7 +35,7 @@ export function codeCommand(): Command {
 
 async function run(file: string, { input, json, result: isWhole = json, ...sources }: Options): Promise<void> {
   const code = await readProgramFile(file);
-  const value = input === undefined ? {} : { input: parseInput(input) };
+  const value = input === undefined ? {} : { input: parseJsonText(input, "the input") };
   const config = await readConfig(sources.config);
   const opened = await openForCall(sources, config, (one) => PAUSES.test(code) || mayToolsPause(one, config));
   await using engine = opened.engine;
@@ -57,15 +58,7 @@ async function readProgramFile(file: string): Promise<string> {
   if (file === "-") return text(process.stdin);
   try {
     return await readFile(file, "utf8");
-  } catch {
-    throw new CliError(EXIT.USAGE, `the program ${file} cannot be read`);
-  }
-}
-
-function parseInput(input: string): unknown {
-  try {
-    return parseForWriting(input);
-  } catch {
-    throw new CliError(EXIT.INVALID, "the input is not JSON");
+  } catch (error) {
+    throw new CliError(EXIT.USAGE, `the program ${file} cannot be read: ${errnoOf(error) ?? "unknown error"}`);
   }
 }

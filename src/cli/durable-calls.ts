@@ -1,6 +1,5 @@
 import { createInterface } from "node:readline/promises";
 import { Command } from "commander";
-import { parseForWriting } from "../kernel/base/exact-json.ts";
 import { isObject, type JsonValue } from "../kernel/base/json.ts";
 import { emptyMetadata, failure, type ToolResult } from "../kernel/base/result.ts";
 import { toolError } from "../kernel/base/errors.ts";
@@ -15,6 +14,7 @@ import type {
 } from "../kernel/store/calls/durable/durable-call.ts";
 import { type DurablePlace, openPlace, type PlaceOptions, SERVER } from "./durable-place.ts";
 import { CliError, EXIT } from "./exit.ts";
+import { parseJsonText } from "./json-text.ts";
 import { print, printJson, say, visible } from "./output.ts";
 import { reportResult } from "./report-result.ts";
 import { wholeNumber } from "./setting-flags.ts";
@@ -287,12 +287,7 @@ function asResult({ id, callId, tool, state, result, waits }: DurableCall): Tool
 /** The value of an option in JSON, by its name. */
 function json(name: string, text: string | undefined): Readonly<Record<string, unknown>> {
   if (text === undefined) return {};
-  let value: unknown;
-  try {
-    value = parseForWriting(text);
-  } catch {
-    throw new CliError(EXIT.INVALID, `${name === "answer" ? "the answer" : `--${name}`} is not JSON`);
-  }
+  const value = parseJsonText(text, name === "answer" ? "the answer" : `--${name}`);
   if (name === "arguments" && !isObject(value)) throw new CliError(EXIT.INVALID, "--arguments is an object");
   return { [name]: value };
 }

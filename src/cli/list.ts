@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import { CONFIG, TOOLS, openEngine, readConfig, type Sources, withFolder } from "./open-engine.ts";
 import { NATIVE_TOOLS, openRegistry, orExit } from "./open-workflow.ts";
-import { print, printJson } from "./output.ts";
+import { print, printJson, say } from "./output.ts";
 import type { ToolInfo } from "../kernel/tool/definition.ts";
 
 interface Options {
@@ -27,6 +27,7 @@ async function list(_dir: string | undefined, { json, ...sources }: Options): Pr
   });
   const infos = engine.list();
   if (json === true) return printJson(infos);
+  if (infos.length === 0) say("there are no tools");
   const width = Math.max(...infos.map(({ name }) => name.length));
   for (const info of infos) print(lineOf(info, width));
 }

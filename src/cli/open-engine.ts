@@ -128,14 +128,19 @@ export function engineOptions(config: Config): EngineOptions {
   return options;
 }
 
+/** Whether options name tools, or connectors that bring some. */
+export function namesTools({ tools, connectors = {} }: Pick<EngineOptions, "tools" | "connectors">): boolean {
+  return tools !== undefined || Object.keys(connectors).length > 0;
+}
+
 /** Adds the samples to options that name neither tools nor connectors, whose tools are what is meant then. */
 export function withSamples(options: EngineOptions): EngineOptions {
-  if (options.tools !== undefined || Object.keys(options.connectors ?? {}).length > 0) return options;
+  if (namesTools(options)) return options;
   const samples = sampleTools();
   if (samples === undefined) {
     throw new CliError(
       EXIT.USAGE,
-      "no sample tools are installed: name a folder of tools with --tools DIR, or set tools: [] to start without any",
+      "no tools are named: name a folder of them with --tools DIR, or in glovebox.config.yaml with tools: [DIR]; tools: [] starts without any",
     );
   }
   const rules = [...samplePolicy.rules, ...(options.policy?.rules ?? [])];

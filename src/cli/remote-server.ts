@@ -51,6 +51,9 @@ function keyFrom(name: string): string {
   return key;
 }
 
+/** Reasons that say that no server is there. */
+const NOBODY: ReadonlySet<string> = new Set(["ECONNREFUSED", "ENOTFOUND"]);
+
 /** Sends a request. Rejects with a `CliError` if the server cannot be reached or refuses. */
 export async function ask({ url, key }: RemoteServer, request: RemoteRequest): Promise<Response> {
   const { path, accept, signal, method = "GET", body } = request;
@@ -61,7 +64,9 @@ export async function ask({ url, key }: RemoteServer, request: RemoteRequest): P
   };
   const sent = { method, headers, signal, redirect: "error" as const, ...(body === undefined ? {} : { body }) };
   const response = await fetch(new URL(path, url), sent).catch((error: unknown) => {
-    throw new CliError(EXIT.UNREACHABLE, `${url.origin} cannot be reached: ${reasonOfFetch(error)}`);
+    const reason = reasonOfFetch(error);
+    const hint = NOBODY.has(reason) ? "; start a server there (glovebox serve), or name another with --url" : "";
+    throw new CliError(EXIT.UNREACHABLE, `${url.origin} cannot be reached: ${reason}${hint}`);
   });
   if (response.ok) return response;
   const isExplained =
@@ -106,7 +111,7 @@ function advice(status: number, { role, missing }: RemoteRequest): string {
     case 403:
       return `: it wants a key with the role ${role}; --key-env NAME says which variable holds one`;
     case 404:
-      return `: it tells no ${missing}`;
+      return `: it has no ${missing}, or is no server of Glovebox`;
     default:
       return "";
   }

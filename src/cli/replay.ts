@@ -38,7 +38,13 @@ export function replayCommand(): Command {
 async function replay(file: string, options: Options): Promise<void> {
   if (!existsSync(file) && !/[/\\]|\.json$/.test(file) && options.inspect === undefined) {
     const { replayKeptCall } = await import("./calls.ts");
-    return replayKeptCall(file, options);
+    return replayKeptCall(file, options).catch((error: unknown) => {
+      if (!(error instanceof CliError) || error.exitCode !== EXIT.UNREACHABLE) throw error;
+      throw new CliError(
+        error.exitCode,
+        `there is no file ${file}, nor a server with a call of this id: ${error.message}`,
+      );
+    });
   }
   const recording = await readRecordingFile(file);
   if (options.inspect !== undefined) return inspect(recording, options.inspect === true ? INSPECT : options.inspect);

@@ -1,14 +1,17 @@
-import { parseForWriting } from "../kernel/base/exact-json.ts";
-import { stat, writeFile } from "node:fs/promises";
+import { access, constants, stat, writeFile } from "node:fs/promises";
+import path from "node:path";
 import { text } from "node:stream/consumers";
 import { Command } from "commander";
 import type { Engine } from "../kernel/engine/engine.ts";
 import { type Progress, withMetadata } from "../kernel/base/result.ts";
+import { errnoOf } from "../kernel/base/errno.ts";
 import { isObject } from "../kernel/base/json.ts";
+import { nearest } from "../server/config/names.ts";
 import type { Config } from "../server/config/schema.ts";
 import { authorLine } from "./author-line.ts";
 import { CliError, EXIT } from "./exit.ts";
-import { CONFIG, readConfig } from "./open-engine.ts";
+import { parseJsonText } from "./json-text.ts";
+import { CONFIG, namesTools, readConfig } from "./open-engine.ts";
 import { isWorkflow } from "./open-workflow.ts";
 import { say } from "./output.ts";
 import { reportResult } from "./report-result.ts";
@@ -36,6 +39,9 @@ interface Opened extends KeptEngine, AsyncDisposable {
 
 /** A path of a module or a package: other texts are names of tools. */
 const PATH = /[\\/]|\.(?:[cm]?[jt]s|py|wasm|zip|tar\.gz|tgz)$/;
+/** Names of other tools that an error shows. */
+const NAMES_SHOWN = 20;
+const INPUT_FORM = `write an object such as {"a":1}; where a shell changes its quotes, --input - reads it from stdin`;
 const NO_TOOL = "--input and --record are for tools: a workflow takes --var";
 const NO_WORKFLOW = "--force and --var are for workflows, whose files end in .yaml";
 
@@ -79,6 +85,7 @@ async function run(tool: string, { json, ...given }: Options): Promise<void> {
 
 async function runTool(tool: string, input: string, options: Options): Promise<void> {
   const args = await readInput(input);
+  if (options.record !== undefined) await requireFolder(options.record);
   await using opened = await open(tool, options);
   const { engine, name, files } = opened;
   const result = await engine.execute(
@@ -102,6 +109,13 @@ async function runTool(tool: string, input: string, options: Options): Promise<v
   await writeFile(options.record, JSON.stringify(recording), { mode: 0o600 });
 }
 
+/** A call is not made, with its effects, whose recording could not be written. */
+async function requireFolder(file: string): Promise<void> {
+  const code = await access(path.dirname(file), constants.W_OK).then(() => null, errnoOf);
+  if (code === null) return;
+  throw new CliError(EXIT.USAGE, `--record cannot write ${file}: ${code}; make its folder, or name another file`);
+}
+
 /** Progress as text: `[3 of 5] copying`. */
 function describeProgress({ progress, total, message }: Progress): string {
   return `[${progress}${total === undefined ? "" : ` of ${total}`}]${message === undefined ? "" : ` ${message}`}`;
@@ -109,19 +123,16 @@ function describeProgress({ progress, total, message }: Progress): string {
 
 async function readInput(input: string): Promise<Record<string, unknown>> {
   const json = input === "-" ? await text(process.stdin) : input;
-  let value: unknown;
-  try {
-    value = parseForWriting(json);
-  } catch {
-    throw new CliError(EXIT.INVALID, "the input is not JSON");
-  }
+  const value = parseJsonText(json, "the input", INPUT_FORM);
   if (!isObject(value)) throw new CliError(EXIT.INVALID, 'the input is not an object such as {"a":1,"b":2}');
   return value;
 }
 
 async function open(tool: string, { tools, config }: Options): Promise<Opened> {
-  const isPath = tools === undefined && (PATH.test(tool) || tool === ".");
   const values = await readConfig(config);
+  const isThere = await stat(tool).then(Boolean, () => false);
+  // Where no tools are named, what is there is meant, whatever its name.
+  const isPath = tools === undefined && (PATH.test(tool) || tool === "." || (isThere && !namesTools(values)));
   const source = isPath ? tool : tools;
   const nameIn = (engine: Engine): string | undefined => {
     const names = engine.list().map(({ name }) => name);
@@ -140,7 +151,7 @@ async function open(tool: string, { tools, config }: Options): Promise<Opened> {
   const names = engine.list().map((one) => one.name);
   await engine.close();
   const several = `${tool} holds several tools: name one of them with --tools ${tool}`;
-  throw new CliError(EXIT.USAGE, isPath ? several : await notAmong(names, tool));
+  throw new CliError(EXIT.USAGE, isPath ? several : notAmong(names, tool, isThere));
 }
 
 /** Names of tools that come from files: a configuration's connectors bring theirs whatever the path is. */
@@ -156,9 +167,15 @@ function placesOf(source: string | undefined, { tools }: Config): readonly strin
   return named ?? (samples === undefined ? [] : [samples]);
 }
 
-async function notAmong(names: readonly string[], tool: string): Promise<string> {
+function notAmong(names: readonly string[], tool: string, isThere: boolean): string {
+  const meant = nearest(tool, names);
+  const more = names.length > NAMES_SHOWN ? `, and ${names.length - NAMES_SHOWN} more` : "";
+  const known = names.length === 0 ? "; there are none" : ` among ${names.slice(0, NAMES_SHOWN).join(", ")}${more}`;
   // A file name without a path is taken for a tool's name.
-  const isFile = await stat(tool).then(Boolean, () => false);
-  const hint = isFile ? `; write ./${tool} for the one that is here` : "";
-  return `there is no tool "${tool}" among ${names.join(", ")}${hint}`;
+  const hint = isThere
+    ? `; write ./${tool} for the one that is here`
+    : meant === undefined
+      ? ""
+      : `; is ${meant} meant?`;
+  return `there is no tool "${tool}"${known}${hint}`;
 }

@@ -13,6 +13,7 @@ import { StoreError } from "../kernel/base/errors.ts";
 import { IN_MEMORY } from "../kernel/store/sqlite/layout.ts";
 import type { Server } from "../server/http/server.ts";
 import { CliError, EXIT } from "./exit.ts";
+import { listenFailure } from "./listen-failure.ts";
 import { CONFIG, openEngine, readSettings, withFolder, withSamples } from "./open-engine.ts";
 import { warnOfFiles } from "./open-files.ts";
 import { print, say } from "./output.ts";
@@ -134,13 +135,8 @@ async function openProbes(values: Config): Promise<AsyncDisposable> {
   try {
     return await openStartSurface(STARTING, host, port);
   } catch (error) {
-    throw cannotListen(error, `${host}, port ${port}`);
+    throw listenFailure(error, `${host}, port ${port}`);
   }
-}
-
-function cannotListen(error: unknown, where: string): CliError {
-  const { code = "unknown error" } = error as NodeJS.ErrnoException;
-  return new CliError(EXIT.USAGE, `cannot listen on ${where}: ${code}`);
 }
 
 /** Keeps calls with idempotency keys on disk by default, so that clients can retry across restarts. */
@@ -186,7 +182,7 @@ async function listen(
   } catch (error) {
     await engine.close({ drainMs: 0 });
     if (error instanceof StoreError || error instanceof TypeError) throw new CliError(EXIT.USAGE, error.message);
-    throw cannotListen(error, fd === undefined ? `${host}, port ${port}` : `the socket that was handed over`);
+    throw listenFailure(error, fd === undefined ? `${host}, port ${port}` : `the socket that was handed over`);
   }
 }
 

@@ -1,7 +1,7 @@
 import { Command } from "commander";
-import { parseForWriting } from "../kernel/base/exact-json.ts";
 import type { Snippet, SnippetDefinition } from "../kernel/engine/snippets/snippet.ts";
 import { CliError, EXIT } from "./exit.ts";
+import { parseJsonText } from "./json-text.ts";
 import { print, printJson, say, visible } from "./output.ts";
 import { ask, readJson, readText, type RemoteRequest, remoteServer } from "./remote-server.ts";
 
@@ -92,12 +92,7 @@ async function saveSnippet(name: string, file: string | undefined, options: Save
 }
 
 async function readSchema(file: string): Promise<SnippetDefinition["inputSchema"] & object> {
-  try {
-    return parseForWriting(await readText(file)) as SnippetDefinition["inputSchema"] & object;
-  } catch (error) {
-    if (error instanceof CliError) throw error;
-    throw new CliError(EXIT.INVALID, `${file} is no JSON`);
-  }
+  return parseJsonText(await readText(file), file) as SnippetDefinition["inputSchema"] & object;
 }
 
 async function deleteSnippet(name: string, options: Options): Promise<void> {

@@ -1,6 +1,7 @@
 import type { Machine } from "../fleet/machine/machine.ts";
 import type { WatchedMachine, WorkerSurface } from "../server/http/worker-surface.ts";
-import { CliError, EXIT } from "./exit.ts";
+import { EXIT } from "./exit.ts";
+import { listenFailure } from "./listen-failure.ts";
 import { print, say } from "./output.ts";
 import { ServiceManager } from "./service-manager.ts";
 import { StopSignals } from "./stop-signals.ts";
@@ -58,8 +59,7 @@ async function openSurface({ host, port }: WorkerServiceOptions, watched: Watche
   try {
     return await openWorkerSurface(watched, host, port);
   } catch (error) {
-    const { code = "unknown error" } = error as NodeJS.ErrnoException;
-    throw new CliError(EXIT.USAGE, `cannot listen on ${host}, port ${port}: ${code}`);
+    throw listenFailure(error, `${host}, port ${port}`);
   }
 }
 

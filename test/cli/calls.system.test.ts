@@ -70,7 +70,7 @@ test("calls show prints what was kept of a call", async () => {
   expect(shown.stdout).toContain('arguments: {"why":"rain\\u001b[2J"}\n');
   expect(JSON.parse(json.stdout)).toMatchObject({ format: "glovebox-call/1", id: "good", detail: null });
   expect(missing).toMatchObject({ code: 1, stdout: "" });
-  expect(missing.stderr).toContain("answers with 404: it tells no call of this id");
+  expect(missing.stderr).toContain("answers with 404: it has no call of this id");
 });
 
 test("a wrong filter and a key without the role are explained", async () => {

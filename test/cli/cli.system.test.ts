@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -213,9 +213,46 @@ describe("glovebox run", () => {
       expect(ended).toMatchObject({ code: 0, stdout: '{"hello":{}}\n' });
       expect(await glovebox(["run", "greet", "--tools", "."], "", folder)).toEqual(ended);
       expect((await glovebox(["run", "nothing.py"], "", folder)).stderr).toMatch(/nothing\.py.* does not exist/);
+      mkdirSync(join(folder, "sized"));
+      writeFileSync(
+        join(folder, "sized", "index.cts"),
+        "exports.spec = {description: 'Sizes.'};exports.default = () => 1;",
+      );
+      expect(await glovebox(["run", "sized"], "", folder)).toMatchObject({ code: 0, stdout: "1\n" });
+      writeFileSync(join(folder, "notes.md"), "# Notes");
+      expect((await glovebox(["run", "notes.md"], "", folder)).stderr).toContain("notes.md is not a module");
     } finally {
       rmSync(folder, { recursive: true });
     }
+  });
+
+  test("says where an input is not JSON, and how to write it", async () => {
+    const { code, stderr } = await glovebox(["run", "add", "--input", '{"a":1,}']);
+    expect(code).toBe(3);
+    expect(stderr).toMatch(/^glovebox: the input is not JSON: .*\(line 1 column 8\); write an object such as/);
+    expect((await glovebox(["run", "add", "--input", "-"])).stderr).toContain("the input is not JSON: it is empty");
+  });
+
+  test("reads an input behind a byte-order mark, as shells of Windows send it", async () => {
+    const ended = await glovebox(["run", "add", "--input", "-"], '\ufeff{"a":1,\r\n"b":2}\r\n');
+    expect(ended).toEqual({ code: 0, stdout: '{"sum":3}\n', stderr: "" });
+  });
+
+  test("names the tool that a misspelt name may mean", async () => {
+    expect((await glovebox(["run", "slugfy"])).stderr).toMatch(
+      /^glovebox: there is no tool "slugfy" .*; is slugify meant\?\n$/,
+    );
+  });
+
+  test("makes no call whose recording could not be written", async () => {
+    const input = ["--input", '{"csv":"a,b\\n1,2"}'];
+    const ended = await glovebox(["run", "csv-to-json", ...input, "--record", "nowhere/call.json"]);
+    // The tool's console would be on stderr, too.
+    expect(ended).toEqual({
+      code: 2,
+      stdout: "",
+      stderr: "glovebox: --record cannot write nowhere/call.json: ENOENT; make its folder, or name another file\n",
+    });
   });
 
   test("prints integers of any length as they were given, as an argument and on stdin", async () => {
@@ -540,7 +577,9 @@ describe("glovebox serve", () => {
     ]);
     other.close();
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr).toBe(`glovebox: cannot listen on 127.0.0.1, port ${port}: EADDRINUSE\n`);
+    expect(stderr).toBe(
+      `glovebox: cannot listen on 127.0.0.1, port ${port}: EADDRINUSE; another program listens there: end it, or name another port with --port\n`,
+    );
   });
 
   test("ends with 3 where there are no tools", async () => {

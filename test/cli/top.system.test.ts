@@ -118,7 +118,7 @@ describe("without a terminal", () => {
 
   test.each([
     ["a status that refuses it", 401, "", /wants a key with the role metrics/],
-    ["a server without stats", 404, "", /it tells no stats/],
+    ["a server without stats", 404, "", /it has no stats, or is no server/],
     ["what is not JSON", 200, "<html>", /is no snapshot/],
     ["JSON that is something else", 200, '{"time": "now", "tools": {}}', /is no snapshot/],
     ["an answer without an end", 200, "x".repeat(2_000_000), /too long/],
