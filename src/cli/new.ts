@@ -24,6 +24,7 @@ export function newCommand(): Command {
   const meanings = Object.entries(TEMPLATES).map(([name, what]) => `${name}: ${what}`);
   const template = new Option("--template <name>", `what to begin with: ${meanings.join("; ")}`);
   return new Command("new")
+    .alias("init")
     .description("begin a project: write the files of a template, with a tool and tests; overwrites nothing")
     .addArgument(new Argument("[dir]", "folder of the project, which may exist").default("."))
     .addOption(template.choices(Object.keys(TEMPLATES)).default("tool"))
@@ -31,9 +32,9 @@ export function newCommand(): Command {
     .action(async (dir: string, { template: name, json }: Options) => {
       const { writeTemplate } = await import("./write-template.ts");
       const files = await writeTemplate(name, dir);
-      const { print, printJson } = await import("./output.ts");
+      const { forShell, print, printJson } = await import("./output.ts");
       if (json === true) return printJson({ folder: dir, template: name, files });
       for (const file of files) print(file);
-      print(`\nnow: ${dir === "." ? "" : `cd ${dir} && `}npm install && npm test`);
+      print(`\nnow: ${dir === "." ? "" : `cd ${forShell(dir)} && `}npm install && npm test`);
     });
 }

@@ -42,6 +42,11 @@ export function countOf(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
+/** A word as shells read it back. */
+export function forShell(word: string): string {
+  return /^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
 /** Escapes a text for one line of a screen, including cursor movements and changes of the writing direction. */
 export function visible(text: string): string {
   return text.replaceAll(UNSEEN, (character) => {

@@ -7,7 +7,7 @@ import type { CallWait } from "../kernel/store/calls/durable/durable-call.ts";
 import { IN_MEMORY } from "../kernel/store/sqlite/layout.ts";
 import type { Config } from "../server/config/schema.ts";
 import { openEngine, type Sources } from "./open-engine.ts";
-import { say } from "./output.ts";
+import { forShell, say } from "./output.ts";
 
 /** An engine, and the place of its calls that pause. */
 export interface KeptEngine {
@@ -139,9 +139,4 @@ function resultCommand(id: string, place: readonly string[]): string {
 
 function command(name: string, id: string, rest: readonly string[]): string {
   return ["glovebox", "calls", name, id, ...rest].map(forShell).join(" ");
-}
-
-/** A word as shells read it back. */
-function forShell(word: string): string {
-  return /^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -21,7 +21,7 @@ test("writes a project named as its folder, which depends on this version, and s
     "tools/greet.ts",
     "tsconfig.json",
     "",
-    "now: cd My Tools && npm install && npm test",
+    "now: cd 'My Tools' && npm install && npm test",
     "",
   ]);
   const own = JSON.parse(await readFile(join(folder, "My Tools/package.json"), "utf8")) as object;
@@ -32,6 +32,7 @@ test("overwrites nothing: where a file exists, it names it, writes none, and end
   const folder = await temporaryFolder({ "package.json": "{}" });
   const { code, stdout, stderr } = await glovebox(folder, ["new"]);
   expect([code, stdout]).toEqual([2, ""]);
+  expect(await glovebox(folder, ["init"])).toEqual({ code, stdout, stderr });
   expect(stderr).toBe("glovebox: . has package.json already: name another folder\n");
   expect(await readdir(folder)).toEqual(["package.json"]);
 });
