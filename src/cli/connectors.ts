@@ -19,6 +19,7 @@ interface ListOptions {
 }
 
 const ASK_MS = 10_000;
+const TENANTS_SHOWN = 10;
 
 /** `glovebox connectors`: the connectors of a server, and a check of those of a configuration. */
 export function connectorsCommand(): Command {
@@ -52,9 +53,18 @@ async function listConnectors({ url, keyEnv, json }: ListOptions): Promise<void>
   const connectors = (await response.json()) as readonly ConnectorStatus[];
   if (json === true) return printJson(connectors);
   for (const { name, kind, state, tools, problem, login } of connectors) {
-    const why = [problem, login?.reason ?? null].filter((text) => text !== null).map((text) => `  ${visible(text)}`);
+    const why = [problem, ...loginWords(login)].filter((text) => text !== null).map((text) => `  ${visible(text)}`);
     print(`${visible(name)}  ${kind}  ${state}  ${countOf(tools.length, "tool")}${why.join("")}`);
   }
+}
+
+/** The state of a login, why it is so, and the tenants that need one of their own. */
+function loginWords(login: ConnectorStatus["login"]): readonly (string | null)[] {
+  if (login === null) return [];
+  const { state, reason, tenants } = login;
+  const shown = tenants.slice(0, TENANTS_SHOWN).join(", ");
+  const more = tenants.length > TENANTS_SHOWN ? `, and ${tenants.length - TENANTS_SHOWN} more` : "";
+  return [`login ${state}`, reason, tenants.length === 0 ? null : `login needed for ${shown}${more}`];
 }
 
 async function checkAll({ config: file, json }: CheckOptions): Promise<void> {

@@ -1,3 +1,4 @@
+import { isatty } from "node:tty";
 import { Command, Option } from "commander";
 import { ANYBODY } from "../server/access/caller.ts";
 import type { Engine } from "../kernel/engine/engine.ts";
@@ -20,6 +21,7 @@ interface Options {
 }
 
 const SIGNALS = ["SIGTERM", "SIGINT"] as const;
+const STDIN = 0;
 const DRAIN_MS = 2_000;
 
 /** `glovebox mcp`: serves a folder of tools to the client that started this process. Only the protocol uses stdout. */
@@ -59,6 +61,8 @@ async function serve(
     kept,
     (opened) => code === true || mayToolsPause(opened, config),
   );
+  if (isatty(STDIN))
+    say("glovebox: waits for messages of an MCP client, which starts this command itself: glovebox docs how-to/mcp");
   const { serveMcp } = await import("../server/mcp/stdio.ts");
   const identity = { name: "glovebox", version: command.parent?.version() ?? "0.0.0" };
   const { AgentSpaceStores } = await import("../server/http/agentspace-stores.ts");

@@ -16,6 +16,20 @@ const TOOL = `export const spec = {
 };
 export default ({ name }) => name;`;
 
+test.skipIf(!existsSync(SCRIPT))("mcp on a terminal says that it waits for a client", async () => {
+  const folder = await temporaryFolder({ "tools/greet.js": TOOL });
+  const words = [process.execPath, ...MAIN, "mcp", "tools"];
+  const child = spawn(SCRIPT, ["-qec", `exec ${words.join(" ")}`, "/dev/null"], {
+    cwd: folder,
+    stdio: ["pipe", "pipe", "ignore"],
+  });
+  let output = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
+  await expect.poll(() => output).toContain("waits for messages of an MCP client");
+  child.stdin.write("\u0003");
+  await once(child, "exit");
+});
+
 test.skipIf(!existsSync(SCRIPT))(
   "serve on a terminal says what it serves, where the console is, how to call a tool, and which walls are missing",
   async () => {
