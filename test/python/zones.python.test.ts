@@ -1,6 +1,9 @@
+import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasZones } from "../../src/python/runtime/zones.ts";
+import { newTree } from "../kernel/tool/package/opening.ts";
 import { PYTHON_MS, PythonBench } from "./bench.ts";
+import { wheelFiles } from "./build-wheel.ts";
 
 let bench: PythonBench;
 
@@ -62,6 +65,25 @@ def execute(given):
     expect(Object.keys(found).length).toBeGreaterThan(550);
     expect(wanted.filter((name) => found[name] === undefined)).toEqual([]);
     for (const name of wanted) expect([name, found[name]]).toEqual([name, offsetAt(at, name)]);
+  });
+
+  test("has those of a wheel of the package tzdata where a tool gets it", async () => {
+    const berlin = await readFile("/usr/share/zoneinfo/Asia/Tokyo");
+    const folders = Object.fromEntries(
+      ["", "zoneinfo/", "zoneinfo/Europe/"].map((at) => [`tzdata/${at}__init__.py`, ""]),
+    );
+    const files = { ...folders, "tzdata/zones": "Europe/Berlin\n", "tzdata/zoneinfo/Europe/Berlin": berlin };
+    const wheels = await newTree(wheelFiles({ name: "tzdata", version: "2099.1", files }));
+    await using own = await PythonBench.open({ packages: { wheels } });
+    const [name = ""] = await own.register(`
+import zoneinfo
+from datetime import datetime
+
+def zones() -> list:
+    """Lists the zones, and what one of them is."""
+    return [sorted(zoneinfo.available_timezones()), str(datetime(2026, 7, 1, tzinfo=zoneinfo.ZoneInfo("Europe/Berlin")).utcoffset())]
+`);
+    expect((await own.run(name)).output).toEqual([["Europe/Berlin"], "9:00:00"]);
   });
 
   test("refuses names of no zone, with the class that Python has for it", async () => {
