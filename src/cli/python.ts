@@ -3,7 +3,7 @@ import { Command } from "commander";
 import type { Requirement } from "../python/runtime/requirement.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { CONFIG, orUsage, readConfig } from "./open-engine.ts";
-import { print, printJson } from "./output.ts";
+import { countOf, print, printJson, say } from "./output.ts";
 import { whileWaiting } from "./progress.ts";
 
 interface Options {
@@ -43,17 +43,13 @@ async function addPackages(given: readonly string[], options: Options): Promise<
   const { openDistribution } = await import("../python/runtime/distribution.ts");
   const { PackageError } = await import("../kernel/tool/package/step.ts");
   const { packages } = await readConfig(options.config);
-  const { folder, ...places } = await orUsage(
+  const { folder, isConfigured, ...places } = await orUsage(
     (async () => {
       const { wheels, maxBytes } = resolvePackageOptions(packages);
       const index = new PackageIndex(options.index ?? (process.env["PIP_INDEX_URL"] || PUBLIC_INDEX), maxBytes);
       const distribution = await openDistribution(options.pyodide, maxBytes);
-      return {
-        folder: options.wheels === undefined ? wheels : path.resolve(options.wheels),
-        index,
-        distribution,
-        maxBytes,
-      };
+      const folder = options.wheels === undefined ? wheels : path.resolve(options.wheels);
+      return { folder, isConfigured: folder === wheels, index, distribution, maxBytes };
     })(),
   );
   if (folder === undefined) {
@@ -72,8 +68,11 @@ async function addPackages(given: readonly string[], options: Options): Promise<
     for (const { name, version, file, isNew } of wheels)
       print(`${isNew ? "added" : "kept "}  ${name} ${version}  ${file}`);
     for (const name of builtIn) print(`${name} is built into the interpreter and needs no wheel`);
-    print(
-      `${path.join(path.relative("", folder), "pylock.toml")}: ${wheels.length} ${wheels.length === 1 ? "package" : "packages"}`,
+    const shown = path.relative("", folder);
+    print(`${path.join(shown, "pylock.toml")}: ${countOf(wheels.length, "package")}`);
+    if (isConfigured) return;
+    say(
+      `glovebox: tools get them where the configuration has this folder: packages: { wheels: ${JSON.stringify(shown)} }`,
     );
   } catch (error) {
     throw error instanceof PackageError ? new CliError(EXIT.INVALID, error.message) : error;

@@ -40,6 +40,17 @@ test("glovebox python add: a tool runs with what it adds", async () => {
   expect(await glovebox(folder, run)).toMatchObject({ code: 0, stdout: '"HELLO ADA!"\n' });
 }, 300_000);
 
+test("glovebox python add --wheels says how tools get a folder that the configuration does not have", async () => {
+  await using index = await serveIndex([indexFile({ name: "leaf" })]);
+  const args = ["python", "add", "leaf", "--index", `${index.origin}/simple`];
+  const folder = await newFolder();
+  const other = await glovebox(folder, [...args, "--wheels", "./w"]);
+  expect(other).toMatchObject({ code: 0, stdout: expect.stringContaining("w/pylock.toml: 1 package\n") as string });
+  const [, config = ""] = /has this folder: (.+)\n$/.exec(other.stderr) ?? [];
+  await writeFile(path.join(folder, "glovebox.config.yaml"), config);
+  expect(await glovebox(folder, [...args, "--wheels", "w"])).toMatchObject({ code: 0, stderr: "" });
+});
+
 test.each([
   ["no folder", ["leaf"], 2, "name it with --wheels DIR, or in the configuration"],
   ["no packages", ["--wheels", "w"], 2, "no packages: name them"],
