@@ -39,6 +39,8 @@ interface Opened extends KeptEngine, AsyncDisposable {
 
 /** A path of a module or a package: other texts are names of tools. */
 const PATH = /[\\/]|\.(?:[cm]?[jt]s|py|wasm|zip|tar\.gz|tgz)$/;
+/** Endings of modules that are looked for where a tool's name is no tool's. */
+const ENDINGS = [".ts", ".js", ".mjs", ".py"];
 /** Names of other tools that an error shows. */
 const NAMES_SHOWN = 20;
 const INPUT_FORM = `write an object such as {"a":1}; where a shell changes its quotes, --input - reads it from stdin`;
@@ -130,9 +132,12 @@ async function readInput(input: string): Promise<Record<string, unknown>> {
 
 async function open(tool: string, { tools, config }: Options): Promise<Opened> {
   const values = await readConfig(config);
-  const isThere = await stat(tool).then(Boolean, () => false);
+  const here = await fileHere(tool);
   // Where no tools are named, what is there is meant, whatever its name.
-  const isPath = tools === undefined && (PATH.test(tool) || tool === "." || (isThere && !namesTools(values)));
+  const isPath = tools === undefined && (PATH.test(tool) || tool === "." || (here === tool && !namesTools(values)));
+  const isHere = here !== undefined && tools === undefined && !isPath;
+  if (isHere && !namesTools(values) && sampleTools() === undefined)
+    throw new CliError(EXIT.USAGE, `no tools are named; write ./${here} for the one that is here`);
   const source = isPath ? tool : tools;
   const nameIn = (engine: Engine): string | undefined => {
     const names = engine.list().map(({ name }) => name);
@@ -151,7 +156,7 @@ async function open(tool: string, { tools, config }: Options): Promise<Opened> {
   const names = engine.list().map((one) => one.name);
   await engine.close();
   const several = `${tool} holds several tools: name one of them with --tools ${tool}`;
-  throw new CliError(EXIT.USAGE, isPath ? several : notAmong(names, tool, isThere));
+  throw new CliError(EXIT.USAGE, isPath ? several : notAmong(names, tool, isHere ? here : undefined));
 }
 
 /** Names of tools that come from files: a configuration's connectors bring theirs whatever the path is. */
@@ -167,15 +172,20 @@ function placesOf(source: string | undefined, { tools }: Config): readonly strin
   return named ?? (samples === undefined ? [] : [samples]);
 }
 
-function notAmong(names: readonly string[], tool: string, isThere: boolean): string {
+/** A file or folder of this name, or a module whose name it is but for its ending. */
+async function fileHere(tool: string): Promise<string | undefined> {
+  for (const name of ["", ...ENDINGS].map((ending) => tool + ending)) {
+    if (await stat(name).then(Boolean, () => false)) return name;
+  }
+  return undefined;
+}
+
+function notAmong(names: readonly string[], tool: string, here: string | undefined): string {
   const meant = nearest(tool, names);
   const more = names.length > NAMES_SHOWN ? `, and ${names.length - NAMES_SHOWN} more` : "";
   const known = names.length === 0 ? "; there are none" : ` among ${names.slice(0, NAMES_SHOWN).join(", ")}${more}`;
   // A file name without a path is taken for a tool's name.
-  const hint = isThere
-    ? `; write ./${tool} for the one that is here`
-    : meant === undefined
-      ? ""
-      : `; is ${meant} meant?`;
+  if (here !== undefined) return `there is no tool "${tool}"${known}; write ./${here} for the one that is here`;
+  const hint = meant === undefined ? "" : `; is ${meant} meant?`;
   return `there is no tool "${tool}"${known}${hint}`;
 }

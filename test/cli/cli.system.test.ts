@@ -219,6 +219,9 @@ describe("glovebox run", () => {
         "exports.spec = {description: 'Sizes.'};exports.default = () => 1;",
       );
       expect(await glovebox(["run", "sized"], "", folder)).toMatchObject({ code: 0, stdout: "1\n" });
+      expect((await glovebox(["run", "hello"], "", folder)).stderr).toContain(
+        "write ./hello.ts for the one that is here",
+      );
       writeFileSync(join(folder, "notes.md"), "# Notes");
       expect((await glovebox(["run", "notes.md"], "", folder)).stderr).toContain("notes.md is not a module");
     } finally {
