@@ -45,6 +45,8 @@ let runningOf: <State extends Running>(digesting: Digesting<State>) => State;
 
 abstract class Digesting<State extends Running> extends LazyTransform {
   #running: State | null;
+  /** Digest of a stream that has ended, for a later `digest`. */
+  #streamed: Uint8Array | null = null;
 
   static {
     runningOf = (digesting) => {
@@ -64,10 +66,12 @@ abstract class Digesting<State extends Running> extends LazyTransform {
   }
 
   digest(encoding?: unknown): unknown {
-    const running = runningOf(this);
-    // First, because a full stack may end what follows.
-    this.#running = null;
-    return shownAs(running.digest(), encoding);
+    const streamed = this.#streamed;
+    if (streamed !== null) {
+      this.#streamed = null;
+      return shownAs(streamed, encoding);
+    }
+    return shownAs(this.#finish(), encoding);
   }
 
   write(data: unknown, encoding?: unknown): boolean {
@@ -84,12 +88,21 @@ abstract class Digesting<State extends Running> extends LazyTransform {
     return this.digest();
   }
 
+  #finish(): Uint8Array {
+    const running = runningOf(this);
+    // First, because a full stack may end the digest.
+    this.#running = null;
+    return running.digest();
+  }
+
   override [TAKE](chunk: unknown, encoding: string): void {
     this.update(chunk, encoding);
   }
 
   override [LAST](): unknown {
-    return this.digest();
+    const bytes = this.#finish();
+    this.#streamed = bytes.slice();
+    return bufferOver(bytes);
   }
 }
 
