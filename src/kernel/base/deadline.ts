@@ -7,10 +7,8 @@ const TIMER_MAX_MS = 2 ** 31 - 1;
  */
 export async function within(ms: number, promise: Promise<unknown>): Promise<void> {
   if (ms > TIMER_MAX_MS) return void (await promise);
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
+  const { promise: late, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
   await Promise.race([promise, late]);
   clearTimeout(timer);
 }

@@ -34,14 +34,13 @@ export async function readInThread(text: string): Promise<PolicyText> {
     env: {},
   });
   const failed: PolicyText = { kind: "mistakes", mistakes: [{ message: TOO_MUCH, place: null }] };
-  let late: NodeJS.Timeout | undefined;
+  const { promise, resolve } = Promise.withResolvers<PolicyText>();
+  const late = setTimeout(resolve, READ_MS, failed);
+  worker.once("message", resolve);
+  worker.once("error", () => resolve(failed));
+  worker.once("exit", () => resolve(failed));
   try {
-    return await new Promise<PolicyText>((resolve) => {
-      late = setTimeout(() => resolve(failed), READ_MS);
-      worker.once("message", resolve);
-      worker.once("error", () => resolve(failed));
-      worker.once("exit", () => resolve(failed));
-    });
+    return await promise;
   } finally {
     clearTimeout(late);
     await worker.terminate();
