@@ -11,7 +11,7 @@ export interface ApprovalRule {
   readonly writes?: true;
   /** JSON Schema: only calls whose arguments match it. */
   readonly when?: JsonSchema;
-  /** `never` waives the other rules, but not what a tool itself asks for. Default `always`. */
+  /** `never` waives the other rules, but not the approvals that a tool itself requests. Default `always`. */
   readonly approval?: "always" | "never";
   /** Names of the keys that may decide. Default: each with the role `approve`. */
   readonly by?: readonly string[];

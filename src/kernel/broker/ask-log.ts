@@ -5,7 +5,7 @@ import type { StoredAsk } from "../store/calls/call-record.ts";
 import { type CapabilityDetails, type CapabilityOutcome, methodName } from "./capability-event.ts";
 import { ruleAt } from "./policy.ts";
 
-/** How the capability calls of a call are logged, for its record. */
+/** Logging of a call's capability calls, for its record. */
 export interface AskLogging {
   /** When the call was accepted, in milliseconds since the epoch. */
   readonly beginMs: number;
@@ -19,7 +19,7 @@ const ASKS_MAX = 200;
 const PARSED_MAX = 4_096;
 const TARGET_MAX = 256;
 const METHOD_MAX = 64;
-/** Arguments that name what a capability call is about, the first that is there. */
+/** Arguments that name the subject of a capability call; the first one present counts. */
 const TARGETS = ["url", "target", "tool", "path", "key", "name", "command", "prefix"] as const;
 
 /** The capability calls of one call as its record has them. Continuations count with the call that they continue. */
@@ -62,7 +62,10 @@ export class AskLog {
     });
   }
 
-  /** JSON: `{ asks, asksOmitted }`, in the order in which they were made. What repeats another has its outcome. */
+  /**
+   * JSON: `{ asks, asksOmitted }`, in the order in which they were made. A repeated one has the outcome of its first
+   * run.
+   */
   text(): string {
     const made = new Map(this.#asks.flatMap((ask) => (ask.isReplayed ? [] : [[ask.step, ask] as const])));
     const asks = this.#asks.map((ask) => {
@@ -85,7 +88,7 @@ function round(ms: number): number {
   return Math.round(ms * 1_000) / 1_000;
 }
 
-/** The subject of a capability call, without the query of an address. `args`: JSON, or empty where they are not known. */
+/** The subject of a capability call, without the query of an address. `args`: JSON, or empty if they are not known. */
 export function subjectOf(capability: string, args: string): Pick<StoredAsk, "target" | "httpMethod"> {
   const parsed = args.length > PARSED_MAX ? null : parsedOf(args);
   const name = isObject(parsed) ? TARGETS.find((each) => typeof parsed[each] === "string") : undefined;

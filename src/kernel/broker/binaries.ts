@@ -20,7 +20,7 @@ export interface HeldBinary extends Disposable {
 export interface BinaryFiles {
   /** Hash of a script's binary; `undefined` for a script without one. */
   hashOf(key: string): string | undefined;
-  /** Throws where there is no such binary any more. */
+  /** Throws if there is no such binary any more. */
   hold(file: string): HeldBinary;
   close(): Promise<void>;
 }
@@ -48,7 +48,7 @@ export class Binaries implements BinaryFiles {
   #folder: Promise<string> | null = null;
   #isClosed = false;
 
-  /** Stores the file of a script's binary. Rejects with a `GloveboxError` where a limit is exceeded. */
+  /** Stores the file of a script's binary. Rejects with a `GloveboxError` if a limit is exceeded. */
   async keep(key: string, hash: string, content: Uint8Array): Promise<void> {
     if (this.#isClosed) throw new GloveboxError("engine_closed", "the engine takes no more tools");
     const kept = this.#kept.get(hash) ?? this.#add(hash, content);
@@ -63,7 +63,7 @@ export class Binaries implements BinaryFiles {
     }
   }
 
-  /** Releases the file of a script that is no longer needed. Does nothing where the script has no file. */
+  /** Releases the file of a script that is no longer needed. Does nothing if the script has no file. */
   forget(key: string): void {
     const hash = this.#scripts.get(key);
     if (hash === undefined) return;
@@ -75,7 +75,7 @@ export class Binaries implements BinaryFiles {
     return this.#scripts.get(key);
   }
 
-  /** Holds the file for a run. Throws where no tool has the binary any more. */
+  /** Holds the file for a run. Throws if no tool has the binary any more. */
   hold(hash: string): HeldBinary {
     const kept = this.#kept.get(hash);
     if (kept?.path === null || kept === undefined) throw new Error("the binary was removed");

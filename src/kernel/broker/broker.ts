@@ -44,7 +44,7 @@ export class Broker implements InvokerHost {
   /** Releases of ended calls that are still in progress. */
   readonly #closing = new Set<Promise<void>>();
 
-  /** Throws a `TypeError` where the policy is invalid, and a `GloveboxError` where a schema is. */
+  /** Throws a `TypeError` if the policy is invalid, and a `GloveboxError` if a schema is. */
   constructor({ capabilities, policy = NOTHING, onOutcome, work, accounts }: BrokerOptions) {
     this.work = work ?? new HostWorkQueue();
     this.methods = new MethodCaller(this.work);
@@ -53,7 +53,7 @@ export class Broker implements InvokerHost {
     this.#onOutcome = onOutcome;
   }
 
-  /** Makes the grants of another policy. Throws a `TypeError` where it is invalid. */
+  /** Makes the grants of another policy. Throws a `TypeError` if it is invalid. */
   grantsOf(policy: Policy): Grants {
     return new Grants(this.grants.capabilities, policy);
   }

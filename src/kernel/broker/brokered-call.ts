@@ -7,14 +7,14 @@ import type { CallIdentity } from "./capability-event.ts";
 import type { GrantSubject } from "./grants.ts";
 import type { PlacedCapability } from "./thread/host-capability.ts";
 
-/** Stores what a call asks and hears while it runs. */
+/** Stores the capability calls of a running call, and their responses. */
 export interface CallKeep {
-  /** Adds a `JournalPart`, as JSON. Absent where the call is not stored itself, but one that has made it. */
+  /** Adds a `JournalPart`, as JSON. Absent if a parent of the call is stored, and not the call itself. */
   append?(part: string): void;
   /**
-   * Announces the effect of a step, before it happens. Rejects with a `CallFailure` where it must not happen: the store
-   * cannot be used, or another process goes on with the call. `isRepeatable`: a later run that finds no answer carries it out
-   * again, and nobody has to say whether it happened.
+   * Announces the effect of a step, before it happens. Rejects with a `CallFailure` if it must not happen: the store
+   * cannot be used, or another process continues the call. `isRepeatable`: a later run without an answer carries it out
+   * again, and no person has to say whether it happened.
    */
   begin(step: number, isRepeatable: boolean): Promise<void>;
 }
@@ -27,17 +27,17 @@ export interface BrokeredCall extends GrantSubject, CallIdentity {
   readonly limits: Pick<Limits, "capabilityCalls" | "capabilityBytes"> & Partial<Pick<Limits, "wallMs">>;
   /** The account of the call, in that of its tenant. Default: a new one. */
   readonly account?: HostAccount | undefined;
-  /** Whether the journal keeps the whole arguments, where there is room for them, for a recording of the call. */
+  /** Whether the journal keeps the whole arguments, if there is room for them, for a recording of the call. */
   readonly isRecorded?: boolean;
-  /** JSON of its journal, as `SessionSnapshot` has it, from which it goes on. */
+  /** The journal from which it continues, as JSON of a `SessionSnapshot`. */
   readonly journal?: string | undefined;
-  /** Where it is stored, so that it goes on after the loss of its process. Default: it is not. */
+  /** Its store, from which it continues after the loss of its process. Default: it is not stored. */
   readonly keep?: CallKeep | undefined;
-  /** Begins the names of its effects, the same in each of its runs. Default: no later run repeats one. */
+  /** Prefix of the names of its effects, the same in all of its runs. Default: no later run repeats an effect. */
   readonly effectsId?: string | undefined;
-  /** Whether somebody hears of its capability calls, with the hash of their arguments. */
+  /** Whether its capability calls have a listener, which gets the hash of their arguments. */
   readonly isHeard?: boolean;
-  /** Receives its capability calls, where its record may have them. */
+  /** Receives its capability calls, if its record may contain them. */
   readonly log?: AskLog | undefined;
   readonly callTool: (
     name: string,
@@ -49,10 +49,10 @@ export interface BrokeredCall extends GrantSubject, CallIdentity {
   readonly adoptChild?: AdoptChild;
   /** See `OpenCall`. */
   readonly pause?: PauseCall | undefined;
-  /** The binary, where the tool is one. */
+  /** The binary, if the tool is one. */
   readonly binary?: CallBinary | undefined;
-  /** The operation, where the tool is another server's. */
+  /** The operation, if the tool is one of another server. */
   readonly remote?: CallOperation | undefined;
-  /** A capability of this call alone, which its caller has granted with it. */
+  /** A capability of this call alone, granted by its caller. */
   readonly own?: PlacedCapability | undefined;
 }

@@ -14,7 +14,7 @@ import { CapabilityInvoker, type InvokerHost, type LastRefusal } from "./capabil
 import type { Grants } from "./grants.ts";
 import { digestOf, isSame, Journal, type JournalEntry, ReplayCursor } from "./journal.ts";
 
-/** Sum of a session, sent when its call has ended. */
+/** Totals of a session, sent when its call has ended. */
 export interface SessionEnd {
   /** Number of handlers called that may have changed something that cannot be undone. */
   readonly effects: number;
@@ -25,23 +25,23 @@ export interface SessionEnd {
   readonly journal: RecordedJournal | null;
 }
 
-/** The end of an attempt, the call's last. */
+/** The end of a call's last attempt. */
 export interface AttemptEnd {
-  /** `null`: whichever has asked last, as the session's owner closes. */
+  /** `null`: the attempt that made the last capability call, as the session's owner closes. */
   readonly attempt: number | null;
-  /** Number of responses delivered to the call, where known. */
+  /** Number of responses delivered to the call, if known. */
   readonly deliveredCount?: number | undefined;
 }
 
 /** Source of responses to the capability calls of one call: a broker, or a recording. */
 export interface CallSession {
   readonly journal: Journal;
-  /** Gives `respond` the response, at once where nothing has to be waited for. Never throws. */
+  /** Gives `respond` the response, at once if it is ready. Never throws. */
   invoke(call: CapabilityCall, respond: Respond): void;
   end(end: AttemptEnd): SessionEnd;
 }
 
-/** How far a run has come: its capability calls, the responses delivered to it, and the steps for which it waits. */
+/** Progress of a run: its capability calls, the responses delivered to it, and the steps for which it waits. */
 export interface RunProgress {
   readonly asked: number;
   readonly delivered: number;
@@ -53,9 +53,9 @@ const JOURNAL_MAX = 8 * 1024 * 1024;
 
 const TOO_LONG = `what it has asked and heard is longer than ${JOURNAL_MAX} characters`;
 
-/** What a run at rest has asked and heard. */
+/** State of a run at rest: its capability calls and their responses. */
 export type SessionSnapshot =
-  /** JSON of its journal, and of the `ReplayPlan` of a run that goes on from it. */
+  /** JSON of its journal, and of the `ReplayPlan` of a run that continues from it. */
   | { readonly kind: "journal"; readonly journal: string; readonly plan: string }
   /** The run cannot be kept. */
   | { readonly kind: "refused"; readonly reason: string };
@@ -72,7 +72,7 @@ export class BrokerSession implements CallSession {
   readonly #begun = new Set<number>();
   /** Steps of an earlier run that had no answer, and have not been asked for in this one. */
   readonly #waits: Set<number>;
-  /** Resolves when asks behind the snapshot may begin: a later run, which goes on from the snapshot, would repeat them. */
+  /** Resolves when capability calls after the snapshot may begin: a later run from the snapshot would repeat them. */
   #rest: PromiseWithResolvers<void> | null = null;
 
   constructor(host: InvokerHost, caller: BrokeredCall, grants: Grants) {
@@ -83,7 +83,7 @@ export class BrokerSession implements CallSession {
     this.#caller = caller;
     this.#invoker = new CapabilityInvoker(host, caller, grants, caller.keep && ((step) => this.#announce(step)));
     if (journal !== undefined) this.#invoker.recount(journal);
-    // What it goes on from is stored.
+    // The journal from which it continues is stored already.
     this.journal.takePart();
     this.#replay = new ReplayCursor(1, this.journal);
   }
@@ -92,7 +92,7 @@ export class BrokerSession implements CallSession {
     return this.#invoker.effects;
   }
 
-  /** What the call's worker has told, for a further attempt. */
+  /** Records a note of the call's worker, for a further attempt. */
   note(note: TimedMessage | LateMessage | TogetherMessage): void {
     switch (note.kind) {
       case "timed":
@@ -117,7 +117,7 @@ export class BrokerSession implements CallSession {
 
   /**
    * The parts of an ended call's record that the session has, in UTF-8: a line with its capability calls, and one with
-   * its journal, which is empty where there is no room for it. `null` for a call without a record.
+   * its journal, which is empty if there is no room for it. `null` for a call without a record.
    */
   tell(journalMax: number): Uint8Array<ArrayBuffer> | null {
     const { log, isRecorded } = this.#caller;
@@ -137,7 +137,7 @@ export class BrokerSession implements CallSession {
     return attempt === null || last === attempt ? asked < this.journal.size : this.journal.size > 0;
   }
 
-  /** Responds from the journal where the call has made the same capability call before. */
+  /** Responds from the journal if the call has made the same capability call before. */
   invoke(call: CapabilityCall, respond: Respond): void {
     if (call.attempt !== this.#replay.attempt) this.#replay = new ReplayCursor(call.attempt, this.journal);
     const known = this.journal.find(call.step);
@@ -166,13 +166,13 @@ export class BrokerSession implements CallSession {
     const { reply } = call;
     const response = this.#invoker.invoke(call, kept.isHeld, reply === undefined ? this.#rest?.promise : undefined);
     if (reply !== undefined)
-      // The call has this answer, whatever is made of it here.
+      // The call has received this answer already, so it counts even if `invoke` fails.
       this.#record(step, { kind: "value", nowMs: reply.answeredMs, json: childAnswer(reply) });
     else if (response instanceof Promise) void response.then((given) => this.#record(step, given));
     else this.#record(step, response);
   }
 
-  /** Carries out what an earlier run has waited for: time has passed meanwhile. */
+  /** Carries out a capability call for which an earlier run waited: time has passed since. */
   #goOn(call: CapabilityCall, respond: Respond): void {
     this.#replay.ask(call.step, respond);
     const atNow = (given: CapabilityResponse): void =>
@@ -183,13 +183,13 @@ export class BrokerSession implements CallSession {
   }
 
   /**
-   * The journal of a run that has nothing left to do but wait; `null` where it is not at rest yet. What the run asks from
-   * now on waits until `goOn` or its end.
+   * The journal of a run that only waits; `null` if the run is not at rest yet. Its later capability calls wait until
+   * `goOn` or its end.
    */
   snapshot({ asked, delivered, open }: RunProgress): SessionSnapshot | null {
     const { journal } = this;
     if (journal.size !== asked || journal.responseCount !== delivered) return null;
-    // Something else is under way as well.
+    // Another capability call is in progress.
     const { unanswered } = journal;
     if (unanswered.length !== open.length || unanswered.some((step) => !open.includes(step))) return null;
     const { held } = this.#invoker;
@@ -200,20 +200,20 @@ export class BrokerSession implements CallSession {
     this.#host.work.note(this.#invoker.account, performance.now() - startMs);
     if (this.#rest === null) {
       const rest = (this.#rest = Promise.withResolvers<void>());
-      // Asks of this turn still queue behind those that wait.
+      // Capability calls of this turn still queue behind those that wait.
       void rest.promise.then(() => (this.#rest = null));
     }
     return { kind: "journal", journal: text, plan: journal.plan() };
   }
 
-  /** The run is not ended at its snapshot. */
+  /** Continues the run after its snapshot. */
   goOn(): void {
     this.#rest?.resolve();
   }
 
   /**
-   * The arguments as the journal keeps them, and whether there was room for the entry. Those of tools are kept whole: a call
-   * that is stored may be undone, and that needs them.
+   * The arguments as the journal keeps them, and whether there was room for the entry. Arguments of tools are kept
+   * whole, as undoing a stored call needs them.
    */
   #keep({ capability, method, args }: CapabilityCall): { readonly args: string; readonly isHeld: boolean } {
     const isWhole = this.#caller.isRecorded === true || TOOL_CALLS.includes(`${capability}.${method}`);
@@ -227,11 +227,11 @@ export class BrokerSession implements CallSession {
   #record(step: number, response: CapabilityResponse): void {
     this.journal.recordResponse(step, response);
     this.#replay.deliver();
-    // A handler that is aborted fails, whatever became of its effect.
+    // An aborted handler fails, whether or not its effect happened.
     if (this.#begun.delete(step) && !this.#isEnded) this.#append();
   }
 
-  /** Before a step that may have an effect, all is stored that the call has asked and heard. */
+  /** Stores the call's capability calls and responses before a step that may have an effect. */
   #announce(step: number): CallKeep | undefined {
     this.#begun.add(step);
     this.#append();

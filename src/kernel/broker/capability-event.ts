@@ -48,7 +48,7 @@ export interface CapabilityDetails extends Partial<Pick<CapabilityRecord, "rules
   readonly isContinuation?: boolean;
 }
 
-/** The event of a capability call. The arguments are hashed when somebody asks for it. */
+/** The event of a capability call. The arguments are hashed at the first use of the hash. */
 export function capabilityEvent(
   { callId, parentId, tool, tenant }: CallIdentity,
   { capability, method, args, step }: CapabilityCall,

@@ -27,7 +27,7 @@ export function isProgram({ tool, own }: LimitedCaller): boolean {
   return own?.name === PROGRAM_TOOLS && tool === RUN_CODE;
 }
 
-/** What raises limits of a caller. `owner`: whose they are, where it is no program. */
+/** The change that raises limits of a caller. `owner`: the owner of the limits, if the caller is no program. */
 export function limitsRemedy(caller: LimitedCaller, limits: readonly (keyof Limits)[], owner: string): string {
   const names = limits.map((limit) => `limits.${limit}`).join(" and ");
   if (!isProgram(caller)) return `raise ${names} of ${owner}`;

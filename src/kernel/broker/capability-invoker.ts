@@ -31,7 +31,7 @@ export interface LastRefusal extends Refused {
   readonly remedies?: readonly Remedy[];
 }
 
-/** The last refusal, with what its remedies are made of when somebody asks. */
+/** The last refusal, with the data from which its remedies are made on request. */
 interface NotedRefusal {
   readonly refusal: LastRefusal;
   readonly remedies: () => readonly Remedy[];
@@ -64,7 +64,7 @@ interface Begun {
   readonly method: RunningMethod;
 }
 
-/** A capability call up to its handler's first return, or the response where it has ended; a promise while it waits for its turn. */
+/** A capability call up to its handler's first return, or the response if it has ended; a promise during a wait. */
 type Beginning = CapabilityResponse | Begun | Promise<CapabilityResponse | Begun>;
 
 /** Maximum length of the message of a failed capability call, in characters. */
@@ -99,7 +99,7 @@ export class CapabilityInvoker implements Disposable {
   #effects = 0;
   #lastRefusal: NotedRefusal | null = null;
 
-  /** `announce`: has all stored that came before a step which may have an effect. Default: the call is not stored. */
+  /** `announce`: stores the journal before a step that may have an effect. Default: the call is not stored. */
   constructor(
     host: InvokerHost,
     caller: BrokeredCall,
@@ -167,9 +167,9 @@ export class CapabilityInvoker implements Disposable {
   }
 
   /**
-   * Carries out a capability call that `isBeyond` has counted. `isHeld`: whether the journal has room for it. Returns the
-   * response, or a promise of it where its handler or its turn has to be waited for. Never throws or rejects: a failure
-   * to describe a failure is a response, too. `rest`: it does not begin before that resolves.
+   * Carries out a capability call that `isBeyond` has counted. `isHeld`: whether the journal has room for it. Returns
+   * the response, or a promise of it if its handler or its turn has to be waited for. Never throws or rejects: a
+   * failure to describe a failure is a response, too. `rest`: it begins after this has resolved.
    */
   invoke(
     call: CapabilityCall,
@@ -179,7 +179,7 @@ export class CapabilityInvoker implements Disposable {
     const startMs = performance.now();
     const { length } = call.args;
     const isInFlight = this.account.hold("inFlightBytes", length);
-    // Counted now: where it has to wait, later ones are counted before it begins.
+    // Counted now: if it has to wait, later ones are counted before it begins.
     const excess = this.#count(length) ?? (isHeld && isInFlight ? null : { kind: "held" });
     const release = () => isInFlight && this.account.release("inFlightBytes", length);
     let begun: Beginning;
@@ -259,7 +259,7 @@ export class CapabilityInvoker implements Disposable {
     }
   }
 
-  /** Its worker waits for nothing: neither does what follows here, or its call could end before it. */
+  /** Begins without a wait: its worker has its answer already, so the call could end first. */
   #startAnswered(invocation: Invocation, excess: Excess | null): CapabilityResponse | Begun {
     const begun = this.#start(invocation, excess);
     this.#host.work.note(this.account, performance.now() - invocation.startMs);
@@ -270,7 +270,7 @@ export class CapabilityInvoker implements Disposable {
     const { decision } = invocation.capability;
     if (!decision.isGranted) return this.#refuse(invocation, "denied", decision.message, decision.refused);
     if (excess !== null) return this.#exceed(invocation, excess);
-    // It waited longer than its call lived. Nobody gets the response.
+    // The call has ended while this waited. The response is discarded.
     if (this.#opened.isEnded) return this.#fail(invocation, "failed", "the call has ended");
     const begun = this.#beginMethod(invocation, decision);
     this.#effects += begun.effects;
@@ -284,7 +284,7 @@ export class CapabilityInvoker implements Disposable {
     const { capability } = decision;
     const announce = this.#announce;
     if (capability.kind === "host") {
-      // That thread begins the effect itself, once it knows that there is one.
+      // The embedder's thread announces the effect itself, once it knows that there is one.
       if (!capability.reads.includes(method)) announce?.(step);
       return capability.request(this.#caller.callNumber ?? 0, call, label, valuesOf(decision));
     }
@@ -376,7 +376,7 @@ export class CapabilityInvoker implements Disposable {
     details?: object,
   ): Extract<CapabilityResponse, { kind: "failure" }> {
     const durationMs = performance.now() - startMs;
-    // A pause leaves the ask open: its outcome is recorded by the run that gets the answer.
+    // A pause leaves the capability call open: the run that gets the answer records its outcome.
     if (code !== "paused") this.#host.record(this.#caller, call, outcome, { rules, durationMs, code });
     const message = text.slice(0, MESSAGE_MAX);
     const failure = { code, message, ...(details === undefined ? {} : { details }) };
@@ -384,7 +384,7 @@ export class CapabilityInvoker implements Disposable {
   }
 }
 
-/** No rule grants what a call brings with it. */
+/** A capability that a call brings with it needs no rule. */
 function ownDecision(capability: PlacedCapability): Decision {
   return { isGranted: true, capability, granted: [] };
 }

@@ -10,7 +10,7 @@ import type { PlacedCapability } from "./thread/host-capability.ts";
 export interface GrantSubject extends PolicySubject {
   /** The tool's request. */
   readonly requested: CapabilityRequest;
-  /** The call's narrowing; `undefined` where it has none. */
+  /** The call's narrowing; `undefined` if it has none. */
   readonly narrowed: CapabilityRequest | undefined;
 }
 
@@ -28,7 +28,7 @@ export class Grants {
   readonly policy: Policy;
   readonly #policy: ReadPolicy;
 
-  /** Throws a `TypeError` where the policy is invalid. */
+  /** Throws a `TypeError` if the policy is invalid. */
   constructor(capabilities: ReadonlyMap<string, PlacedCapability>, policy: Policy) {
     this.capabilities = capabilities;
     this.policy = policy;
@@ -40,7 +40,7 @@ export class Grants {
     return this.#policy.unknown(this.capabilities);
   }
 
-  /** Whether the policy allows a capability to anybody. */
+  /** Whether any rule of the policy allows a capability. */
   allows(name: string): boolean {
     return this.#policy.names(name);
   }
@@ -55,7 +55,7 @@ export class Grants {
     try {
       return remediesFor(denied, subject, { grants: capability.grants, allowed });
     } catch {
-      // Arguments and requests are hostile input: without a remedy, the refusal still says what to do.
+      // Arguments and requests are hostile input. The refusal names a change even without a remedy.
       return [];
     }
   }
@@ -130,7 +130,7 @@ function meetAll(
   });
 }
 
-/** Refuses a tool that a rule names, but that another registrant brought, or in another version. */
+/** Refuses a tool that a rule names, but that has another registrant or another version. */
 function refuseStranger(
   { tool, registrant, digest }: GrantSubject,
   shown: string,

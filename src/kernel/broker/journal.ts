@@ -12,7 +12,7 @@ import type { JournalPart, RecordedAnswer, RecordedJournal } from "../base/proto
 
 /** A capability call. */
 export interface JournalEntry extends Pick<CapabilityCall, "step" | "deliveredCount" | "capability" | "method"> {
-  /** The arguments as JSON, or the digest of a longer text: enough to know them again. */
+  /** The arguments as JSON, or the digest of a longer text: enough to recognise them. */
   readonly args: string;
 }
 
@@ -54,9 +54,9 @@ export class Journal {
   readonly #late: LateTimer[] = [];
   readonly #together: SharedTurn[] = [];
   readonly #isRecorded: boolean;
-  /** Above 1 where the steps before went to a broker that has ended. */
+  /** Above 1 if the steps before went to a broker that has ended. */
   #firstStep = 1;
-  /** What the parts so far have: entries, responses, and those of the responses whose order was known. */
+  /** Contents of the parts so far: entries, responses, and those of the responses whose order was known. */
   #told = { asks: 0, answers: 0, ordered: 0 };
 
   /** `isRecorded`: of a call that has ended, so that nothing can be added. */
@@ -122,7 +122,7 @@ export class Journal {
     this.#entries.push(entry);
   }
 
-  /** `asked`: number of capability calls made before the response, where its order is known. */
+  /** `asked`: number of capability calls made before the response, if its order is known. */
   recordResponse(step: number, response: CapabilityResponse, asked?: number): void {
     if (asked !== undefined) this.#orderUntil(this.#responses.length);
     this.#indices.set(step, this.#responses.push({ step, asked: asked ?? this.#entries.length, response }) - 1);
@@ -179,7 +179,7 @@ export class Journal {
     };
   }
 
-  /** What was added since this was last asked; `null` for nothing. */
+  /** The additions since the last call of this; `null` for none. */
   takePart(): JournalPart | null {
     const { asks, answers, ordered: kept } = this.#told;
     const [size, count] = [this.#entries.length, this.#responses.length];
@@ -261,7 +261,7 @@ export class ReplayCursor {
     return this.#asked;
   }
 
-  /** The attempt has reached a step, and is given its response when that is due: now or later. */
+  /** Called when the attempt has reached a step. It gets the response when that is due: now or later. */
   ask(step: number, respond: Respond): void {
     this.#asked = Math.max(this.#asked, step);
     this.#waiting.set(step, respond);

@@ -43,7 +43,7 @@ export interface MethodCall {
   readonly reply?: ChildReply | undefined;
   /**
    * Announces the method's effect, which happens once that has resolved. `isLater`: its handler does so itself.
-   * `isRepeatable`: see `CallKeep`. Default: nobody has to know.
+   * `isRepeatable`: see `CallKeep`. Default: the effect is not announced.
    */
   readonly begins?: ((isLater: boolean, isRepeatable: boolean) => Promise<void> | undefined) | undefined;
 }
@@ -71,7 +71,7 @@ export type MethodOutcome =
 
 export type BegunMethod = EndedMethod | RunningMethod;
 
-/** The outcome of a method. `effects`: 1 where its handler was called and may have changed something. */
+/** The outcome of a method. `effects`: 1 if its handler was called and may have changed something. */
 export interface EndedMethod {
   readonly kind: "ended";
   readonly outcome: MethodOutcome;
@@ -96,7 +96,7 @@ const MESSAGE_READ_MAX = 20_000;
 /** Calls methods of capabilities: bounds and checks their arguments, and checks and writes the values of handlers. */
 export class MethodCaller {
   readonly #work: HostWorkQueue;
-  /** By shape, which goes with its capability: that of a program has functions which no other call knows. */
+  /** By shape, which lives as long as its capability: functions of a program belong to that program alone. */
   readonly #methods = new WeakMap<MethodShape, CheckedMethod>();
 
   constructor(work: HostWorkQueue) {
@@ -162,7 +162,7 @@ export class MethodCaller {
     }
   }
 
-  /** `undefined` where the capability has no method of this name. Throws where a schema is invalid. */
+  /** `undefined` if the capability has no method of this name. Throws if a schema is invalid. */
   #methodOf({ methods }: Capability, name: string): CheckedMethod | undefined {
     const shape = Object.hasOwn(methods, name) ? methods[name] : undefined;
     if (shape === undefined) return undefined;

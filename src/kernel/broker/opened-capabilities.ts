@@ -27,7 +27,7 @@ export class OpenedCapabilities {
     return this.#isEnded;
   }
 
-  /** Throws where the call has ended, as it may have while an effect was announced: then it must not happen. */
+  /** Throws if the call has ended, possibly while an effect was announced: then the effect must not happen. */
   requireOpen(): void {
     if (this.#isEnded) throw new CallFailure("cancelled", "the call has ended");
   }
@@ -41,7 +41,7 @@ export class OpenedCapabilities {
     return opened;
   }
 
-  /** What the call has that no later run of it would find; `null` for nothing. */
+  /** State of the call that a later run would not find; `null` for none. */
   get held(): string | null {
     for (const { held = null } of this.#opened.values()) if (held !== null) return held;
     return null;

@@ -13,13 +13,13 @@ export interface Policy {
 }
 
 /**
- * Allows capabilities to tools, tags and tenants. The rule applies where each list present matches the call, and the
+ * Allows capabilities to tools, tags and tenants. The rule applies if each list present matches the call, and the
  * tool's registrant is one of the rule's.
  */
 export interface PolicyRule {
   /**
-   * Registrants of the tools: `operator`, `key:NAME`, `local`. Names and tags are the words of whoever registered a
-   * tool, so by default a rule applies to the operator's tools alone.
+   * Registrants of the tools: `operator`, `key:NAME`, `local`. A registrant chooses the name and the tags of a tool, so
+   * by default a rule applies to the operator's tools alone.
    */
   readonly registrants?: readonly string[];
   /** Digests of the tools, as `ToolInfo.digest` has them: another version of a tool is not granted anything. */
@@ -36,7 +36,7 @@ export interface PolicySubject {
   readonly registrant: string;
   readonly digest: string;
   readonly tags: readonly string[];
-  /** `null` where the tenant is open: rules then apply whatever tenants they name. */
+  /** `null` for any tenant: rules then apply regardless of the tenants they name. */
   readonly tenant: string | null;
 }
 
@@ -89,14 +89,17 @@ export class ReadPolicy {
     );
   }
 
-  /** The reason why rules that name the subject do not apply to it: its registrant or its digest; `null` for neither. */
+  /**
+   * The reason for which rules that name the subject do not apply to it: its registrant or its digest; `null` for
+   * neither.
+   */
   obstacle(subject: PolicySubject, capability: string): "registrant" | "digest" | null {
     const named = this.#rules.filter(({ rule, allow }) => allow.has(capability) && isNamed(rule, subject));
     if (named.length === 0) return null;
     return named.some(({ rule }) => isOfRegistrant(rule, subject)) ? "digest" : "registrant";
   }
 
-  /** Whether any rule allows a capability to anybody. */
+  /** Whether any rule allows a capability. */
   names(capability: string): boolean {
     return this.#rules.some(({ allow }) => allow.has(capability));
   }
@@ -139,7 +142,7 @@ function readRequest(
   return read;
 }
 
-/** Rejects unknown keys: a rule whose list is misspelt would apply to everybody. */
+/** Rejects unknown keys: a rule whose list is misspelt would apply to all. */
 function checkKeys(value: unknown, known: readonly string[], where: string): void {
   if (typeof value !== "object" || value === null)
     throw new TypeError(`${where} is an object with ${known.join(", ")}`);

@@ -26,8 +26,8 @@ export class RecordedSession implements CallSession {
   }
 
   /**
-   * No handler runs, so there are no effects. Where a call makes fewer capability calls than recorded, its result differs
-   * and shows that.
+   * No handler runs, so there are no effects. If a call makes fewer capability calls than recorded, its different
+   * result shows that.
    */
   end(): SessionEnd {
     return { effects: 0, lastRefusal: this.#lastRefusal, isBehind: false, journal: null };

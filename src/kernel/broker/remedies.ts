@@ -17,9 +17,9 @@ export const DENIED_ARGS_MAX = 16 * 1024;
 const NAME_MAX = 256;
 
 /**
- * Texts to paste, so that a denied capability call is granted and no other: into the tool, where it does not ask for
- * it, and into the policy, where no rule allows it. Empty where nothing should be pasted, or where it takes a decision
- * of the operator, such as the path of a mount.
+ * Texts to paste that grant a denied capability call and nothing else: into the tool, if it does not request it, and
+ * into the policy, if no rule allows it. Empty if nothing should be pasted, or if the operator has to decide, for
+ * example on the path of a mount.
  */
 export function remediesFor(
   denied: DeniedCall,
@@ -80,7 +80,7 @@ function neededRequest(address: string, method: string): JsonValue | null {
   return { origins: [url.origin], methods: [method] };
 }
 
-/** The tool's own request for a capability, widened by what it needs. */
+/** The tool's own request for a capability, widened by the needed one. */
 function both(own: unknown, needed: JsonValue): JsonValue {
   if (Array.isArray(own) && Array.isArray(needed)) return [...new Set<JsonValue>([...own, ...needed])];
   if (!isObject(own) || !isObject(needed)) return needed;

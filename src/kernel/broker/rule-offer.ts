@@ -4,11 +4,11 @@ import { isPrivateHost } from "./capabilities/fetch/connections.ts";
 import type { FetchGrant } from "./capabilities/fetch/grants.ts";
 import { isGiven, OPERATOR, type PolicySubject } from "./policy.ts";
 
-/** A rule that allows a tool what it asks for and no rule grants. */
+/** A rule that allows the requests of a tool that no rule grants yet. */
 export interface RuleOffer {
   /** An entry of `policy.rules`; `null` if there is nothing to allow. */
   readonly rule: { readonly [member: string]: JsonValue } | null;
-  /** What it asks for that only the operator can decide, with the reason. */
+  /** Requests that only the operator can decide on, with the reason. */
   readonly left: readonly { readonly pointer: string; readonly reason: string }[];
 }
 
@@ -21,7 +21,7 @@ const DECISIONS: ReadonlyMap<string, string> = new Map([
   ["native", "the programs that may run are a decision of the operator"],
 ]);
 
-/** Whether a host is a metadata service or not public: nothing offers to open one. */
+/** Whether a host is a metadata service or not public: no rule is offered for it. */
 export function isClosedHost(hostname: string): boolean {
   return METADATA_HOSTS.includes(hostname.replace(/\.$/, "").toLowerCase()) || isPrivateHost({ hostname });
 }
@@ -33,7 +33,7 @@ interface OfferedCapability {
   readonly allowed: readonly unknown[];
 }
 
-/** Offers the least rule under which a tool is granted its request. What it must not offer is in `left`. */
+/** Offers the least rule under which a tool is granted its request. Requests that it must not offer are in `left`. */
 export function offerRule(
   { tool, registrant, tenant }: PolicySubject,
   requested: CapabilityRequest,
@@ -101,7 +101,7 @@ function offerOne(
 
 function offerFetch(request: unknown, asked: FetchGrant, uncovered: readonly string[], leave: Leave): JsonValue | null {
   const places = uncovered.flatMap((at) => /^\/origins\/(\d+)/.exec(at)?.[1] ?? []);
-  // Where only a limit is too low, it is raised for all origins.
+  // If only a limit is too low, it is raised for all origins.
   const wanted = places.length === 0 ? asked.origins.map((_origin, at) => `${at}`) : [...new Set(places)];
   const origins = wanted.flatMap((at) => {
     const origin = asked.origins[Number(at)];

@@ -25,9 +25,9 @@ const DENIED: SimulatedAnswer = { outcome: "denied", rule: null };
 const UNKNOWN: SimulatedAnswer = { outcome: "unknown", rule: null };
 
 /**
- * The answer of grants to a capability call. Looks at origins, mounts and names, as records have no arguments;
- * opens nothing. A call that may have read or written is taken for what its tool asks for. `usual`: grants under which
- * it was answered, which tell more of that.
+ * The answer of grants to a capability call. Looks at origins, mounts and names, as records have no arguments; opens
+ * nothing. A call that may have read or written counts as its tool's request. `usual`: the grants under which it was
+ * answered, which narrow this down.
  */
 export function simulateAsk(grants: Grants, subject: Subject, ask: EarlierAsk, usual: Grants | null): SimulatedAnswer {
   const decision = grants.decide({ ...subject, narrowed: undefined }, ask.capability);

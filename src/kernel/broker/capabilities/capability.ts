@@ -68,7 +68,7 @@ export interface UncoveredPart {
 export interface GrantKind<Value> {
   /** Reads a value, which may be hostile. Throws a `TypeError` that names the pointer and the expected value. */
   read(value: unknown, side: GrantSource): Value;
-  /** The intersection of both, or `null` where it is empty. Values that only a policy may have come from `allowed`. */
+  /** The intersection of both, or `null` if it is empty. Values that only a policy may have come from `allowed`. */
   meet(asked: Value, allowed: Value): Value | null;
   /** The parts of the request that no grant covers. */
   uncovered(asked: Value, granted: readonly Value[]): readonly UncoveredPart[];
@@ -85,7 +85,9 @@ export interface MethodShape {
    * false.
    */
   readonly isRead?: boolean | ((args: unknown) => boolean);
-  /** Whether its handler announces its effect by itself, where a stored call needs that: it knows later whether there is one. */
+  /**
+   * Whether its handler announces the effect, if a stored call needs that: only the handler knows whether there is one.
+   */
   readonly isAnnounced?: true;
   /** Maximum length of the arguments' JSON, in UTF-16 units: then `capability_limit`. Default 1 MiB. */
   readonly inputBytes?: number;
@@ -96,21 +98,21 @@ export type CallTool = (name: string, args: Record<string, unknown>, step: numbe
 
 export type AdoptChild = (name: string, args: Record<string, unknown>, reply: ChildReply) => void;
 
-/** A wait, as a call asks for it. Times in milliseconds since the epoch. */
+/** A wait that a call asks for. Times in milliseconds since the epoch. */
 export type AskedPause =
   | {
       readonly kind: "approval";
       readonly message: string;
-      /** Data for the person who decides, as JSON allows it. */
+      /** Schema of the decision's data; `null`: any data. */
       readonly data: unknown;
-      /** Schema of the data that the decision brings; `null`: it may bring whatever it likes. */
+      /** Schema of the data in the decision; `null`: any data. */
       readonly schema: JsonSchema | null;
       readonly expiresMs: number | null;
     }
   | { readonly kind: "signal"; readonly name: string; readonly expiresMs: number | null }
   | { readonly kind: "time"; readonly untilMs: number };
 
-/** Waits, however long, and resolves with the answer of the ask. Throws a `CallFailure`. */
+/** Waits, without a time limit of its own, and resolves with the answer. Throws a `CallFailure`. */
 export type PauseCall = (step: number, asked: AskedPause) => Promise<unknown>;
 
 /** The end of a child call. */
@@ -118,7 +120,7 @@ export interface ChildCallEnd {
   readonly result: CalledToolResult;
   /** Its id, for people: the calling tool does not see it. */
   readonly callId?: string;
-  /** Only where the person who approved it has edited its arguments. */
+  /** Only if the person who approved it has edited its arguments. */
   readonly edited?: EditedCall;
 }
 
@@ -138,11 +140,11 @@ export interface OpenCall extends CapabilityCaller {
   readonly pause?: PauseCall | undefined;
   /** See `BrokeredCall` and `effectName`. */
   readonly effectsId?: string;
-  /** Grants of the call for any capability: alternatives; empty where it has none. */
+  /** Grants of the call for any capability: alternatives; empty if it has none. */
   readonly grantsOf: (capability: string) => readonly unknown[];
   /** Runs work on the bytes of the call in its tenant's turn, and charges it. Default: at once. */
   readonly onHost?: OnHost;
-  /** When the call's time ends, by `performance.now()`. Default: it is not known. */
+  /** End of the call's time, by `performance.now()`. Default: unknown. */
   readonly endsMs?: number;
   /** Counts a request that waits for a store which cannot be reached. */
   readonly onWait?: () => void;
@@ -177,14 +179,14 @@ export interface OpenCapability {
   /**
    * Carries out a method of the capability's `methods`, with arguments that match its schema, as the call's `step`-th
    * capability call. Returns a JSON value, or
-   * a promise of one. Throws a `CapabilityRefusal`, or any other error where it fails.
+   * a promise of one. Throws a `CapabilityRefusal`, or any other error if it fails.
    */
   invoke(method: string, args: unknown, step: number): unknown;
   /** Whether a later run of the call may carry out a method again, as its effect has the same name. Default: never. */
   isRepeatable?(method: string): boolean;
-  /** Takes a request for a child call with the end of that: the call's worker has run it. Throws as `invoke` does. */
+  /** Takes the end of a child call that the call's worker has run. Throws as `invoke` does. */
   adopt?(args: unknown, reply: ChildReply): void;
-  /** What the call has of it that no later run of the call would find, such as files; `null` for nothing. Default: nothing. */
+  /** State of the call that a later run would not find, such as files; `null` for none. Default: none. */
   readonly held?: string | null;
   /** Releases all resources when the call has ended. Never throws. */
   close?(): void | Promise<void>;
@@ -195,7 +197,7 @@ export interface Capability<Value = unknown> {
   /** Only those of another thread have one. */
   readonly kind?: undefined;
   readonly name: string;
-  /** Whether the embedder's functions get the arguments: long integers as strings of digits. Others pass them on. */
+  /** Whether functions of the embedder get the arguments: long integers as strings of digits. Others pass them on. */
   readonly isOfEmbedder?: true;
   readonly grants: GrantKind<Value>;
   readonly methods: { readonly [method: string]: MethodShape };
@@ -220,7 +222,7 @@ export interface Refused {
   readonly remedy: string;
 }
 
-/** Thrown by a capability that denies a capability call, or where the call exceeds a limit. */
+/** Thrown by a capability that denies a capability call, or if the call exceeds a limit. */
 export class CapabilityRefusal extends Error {
   override readonly name = "CapabilityRefusal";
   readonly outcome: "denied" | "limit";
@@ -233,7 +235,7 @@ export class CapabilityRefusal extends Error {
   }
 }
 
-/** Thrown where work that a capability does for the call itself reaches one of the call's limits. */
+/** Thrown if work that a capability does for the call itself reaches one of the call's limits. */
 export class LimitReached extends Error {
   override readonly name = "LimitReached";
   readonly code: Extract<ErrorCode, "cpu_limit" | "memory_limit" | "input_too_large" | "output_too_large">;
@@ -244,11 +246,11 @@ export class LimitReached extends Error {
   }
 }
 
-/** Thrown where an ask fails with the code of something else, as of an approval that was refused. */
+/** Thrown if a capability call fails with the code of another failure, such as a refused approval. */
 export class CallFailure extends Error {
   override readonly name = "CallFailure";
   readonly code: ErrorCode;
-  /** See `ErrorDetails`; the tool hears them, too. */
+  /** See `ErrorDetails`; the tool gets them, too. */
   readonly details: object | undefined;
 
   constructor(code: ErrorCode, message: string, details?: object) {
@@ -258,7 +260,7 @@ export class CallFailure extends Error {
   }
 }
 
-/** Thrown where a connector has no token until somebody logs in, or mends its options. */
+/** Thrown if a connector has no token: a person has to log in, or the operator has to correct its options. */
 export class LoginRequired extends Error {
   override readonly name = "LoginRequired";
 }

@@ -6,8 +6,8 @@ import type { RateLimit } from "./rate-limit.ts";
 /** One method of a capability: its schemas, and its handler in the host. */
 export interface CapabilityMethod {
   /**
-   * Schema of the arguments: a JSON Schema, or a schema of a library. By default any arguments are accepted. A schema of
-   * a library that says more than its JSON Schema, such as a `refine`, parses the arguments here before the handler.
+   * Schema of the arguments: a JSON Schema, or a schema of a library. By default any arguments are accepted. A schema
+   * of a library with checks beyond its JSON Schema, such as a `refine`, parses the arguments here before the handler.
    */
   readonly input?: Schema;
   readonly output?: Schema;
@@ -17,13 +17,13 @@ export interface CapabilityMethod {
    */
   readonly inputBytes?: number;
   /**
-   * Whether it has no effects: a call may do it again after the loss of its process, and nobody has to say whether it
-   * happened. Default: `false`.
+   * Whether it has no effects: a call repeats it after the loss of its process, without a decision by a person.
+   * Default: `false`.
    */
   readonly isRead?: boolean;
   /**
-   * Whether a stored call may do it again where its process was lost while it was under way: the handler is given the same
-   * `once`, and sees to it that the effect happens once. Else a person has to say whether it happened. Default: `false`.
+   * Whether a stored call may repeat it if its process was lost meanwhile: the handler gets the same `once`, and has to
+   * ensure that the effect happens once. Otherwise a person has to say whether it happened. Default: `false`.
    */
   readonly isRepeatable?: boolean;
   // The embedder's schema determines the type of the arguments, so the handler declares it.
@@ -34,11 +34,11 @@ export interface CapabilityMethod {
 /** The second argument of a handler. */
 export interface HandlerCall extends CapabilityCaller {
   /**
-   * Name of this effect, of the engine's making: another one in each capability call, and the same where a stored call does
-   * it again after the loss of its process. At most 64 characters: fit for an `Idempotency-Key`.
+   * Name of this effect, made by the engine: different in each capability call, and the same if a stored call repeats
+   * it after the loss of its process. At most 64 characters: fit for an `Idempotency-Key`.
    */
   readonly once: string;
-  /** Reports progress, a JSON value, to the tool's `onProgress`. Does nothing where the tool has none. */
+  /** Reports progress, a JSON value, to the tool's `onProgress`. Does nothing if the tool has none. */
   readonly progress: (value: unknown) => void;
   /**
    * Replaces the engine's secrets in a text by their placeholders, in the forms in which servers echo them: for
@@ -106,7 +106,7 @@ export interface CapabilityDefinition<Name extends string, Ins extends SchemasBy
       ) => HandlerAnswer<Outs, M> | Promise<HandlerAnswer<Outs, M>>;
     };
   } & {
-    // Names the other members as well: else they would be excess where no method has an output.
+    // Names the other members as well: else they would be excess if no method has an output.
     readonly [M in keyof Outs]: {
       readonly output?: Outs[M];
       readonly input?: unknown;

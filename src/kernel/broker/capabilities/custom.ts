@@ -46,7 +46,7 @@ const RESERVED: ReadonlySet<string> = new Set([
 /**
  * Defines a capability of the embedder's own. Tools request it, and policies allow it, by its name: `capabilities: {
  * counter: true }`. A tool then calls `await context.host.counter.add({ by: 1 })`. With `{ onProgress }` as the second
- * argument it receives the values that the handler reports by `call.progress(value)`. Where values arrive faster than
+ * argument it receives the values that the handler reports by `call.progress(value)`. If values arrive faster than
  * the tool takes them, the latest are kept, and `onProgress(value, { missed })` gives the number of values dropped
  * before this one. The types of `args` and of the answer follow from the schemas. Throws a `TypeError` if a name is
  * invalid, a handler is missing, or a schema cannot write itself as JSON Schema, and a `RangeError` if the rate limit is
@@ -89,7 +89,9 @@ function checkCapability(capability: CustomCapability): CustomCapability {
   return Object.freeze({ name, methods: Object.freeze(Object.fromEntries(described)), ...limited });
 }
 
-/** A method whose schemas are JSON Schemas. One that says more than its JSON Schema is applied around the handler. */
+/**
+ * A method whose schemas are JSON Schemas. A schema with checks beyond its JSON Schema is applied around the handler.
+ */
 function withJsonSchemas(label: string, method: CapabilityMethod): CapabilityMethod {
   const { input, output, handler } = method;
   const [takes, gives] = [describedAs(label, input, "input"), describedAs(label, output, "output")];
@@ -117,7 +119,7 @@ function describedAs(label: string, schema: Schema | undefined, side: "input" | 
 
 type Parse = (value: unknown) => unknown;
 
-/** Parser of a value with a schema of a library; `null` where its JSON Schema says all. */
+/** Parser of a value with a schema of a library; `null` if its JSON Schema is complete. */
 function parserOf(what: string, schema: Schema | undefined, more: string | null | undefined): Parse | null {
   if (more === null || more === undefined || typeof schema === "boolean" || schema === undefined) return null;
   const { validate } = (schema as StandardSchema)["~standard"];
@@ -209,7 +211,7 @@ class CustomSession implements OpenCapability {
   readonly #streams = new Map<number, HandlerProgress>();
   readonly #redact: HandlerCall["redact"];
   #lastStream = 0;
-  /** Of a call whose effects nobody repeats: made when a handler first asks for it. */
+  /** For a call whose effects are never repeated: made when a handler first asks for it. */
   #effectsId: string | undefined;
 
   constructor(custom: CustomCapability, limiter: RateLimiter | null, call: OpenCall, redact: HandlerCall["redact"]) {
@@ -333,7 +335,7 @@ class HandlerProgress {
     return { values, missed, more: !this.#isOver };
   }
 
-  /** The handler's result; rejects where the handler failed. */
+  /** The handler's result; rejects if the handler failed. */
   get result(): Promise<unknown> {
     return this.#result;
   }

@@ -15,7 +15,7 @@ type FunctionAnswer =
 const NAME_MAX = 100;
 const MESSAGE_MAX = 2_000;
 
-/** One for all functions: what the broker knows of a method, it knows by its shape. */
+/** One for all functions: the broker keeps what it has compiled for a method by the method's shape. */
 const SHAPE: MethodShape = {};
 
 /**

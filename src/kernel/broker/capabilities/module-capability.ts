@@ -3,7 +3,7 @@ import type { FetchOptions } from "./fetch/connections.ts";
 import type { SecretViolation } from "./secrets/placeholders.ts";
 import type { Secrets } from "./secrets/secrets.ts";
 
-/** A capability that another package brings: the broker's thread, or its process, imports what carries it out. */
+/** A capability of another package: the broker's thread, or its process, imports its implementation. */
 export interface ModuleCapability<Value = unknown> extends Pick<Capability<Value>, "name" | "grants" | "methods"> {
   /** File of a module that exports `open`, an `OpenModule`. */
   readonly module: URL;
@@ -18,7 +18,7 @@ export interface OpenedModule {
   readonly use?: (state: unknown) => void;
 }
 
-/** What the broker's thread has for a capability of another package. */
+/** Parts of the broker's thread for a capability of another package. */
 export interface CapabilityHost {
   readonly fetch: FetchOptions;
   /** With their values. */
@@ -26,13 +26,13 @@ export interface CapabilityHost {
   readonly onSecretViolation: (violation: SecretViolation) => void;
   /** Asks the engine's side. Resolves with its answer, and rejects with an error that a tool may see. */
   readonly ask: (question: unknown, signal: AbortSignal) => Promise<string>;
-  /** Tells the engine's side. */
+  /** Sends a report to the engine's side. */
   readonly tell: (report: unknown) => void;
 }
 
 /** The engine's side of such a capability. Questions, reports and the state are data that can be sent. */
 export interface EngineSide {
-  /** A rejection is what the tool is told. */
+  /** The tool gets the error of a rejection. */
   readonly answer: (question: unknown, signal: AbortSignal) => Promise<string>;
   readonly onReport: (report: unknown) => void;
 }

@@ -6,7 +6,7 @@ import { wholeGrants } from "./names.ts";
 /** Names of signals. */
 export const SIGNAL_NAME = "^[\\w.:-]{1,128}$";
 const MESSAGE_MAX = 2_000;
-/** A person fills a form of it in. */
+/** Maximum length of the schema of a form that a person fills in, in characters of JSON. */
 const SCHEMA_MAX = 16_384;
 /** The longest wait: 90 days. */
 export const PAUSE_MAX_MS = 90 * 24 * 60 * 60 * 1_000;
@@ -77,7 +77,7 @@ export function readPause(method: string, args: unknown, nowMs: number): AskedPa
   }
 }
 
-/** A form for a person, of which the page and the check make JavaScript numbers. */
+/** The schema of a form for a person. Refuses long integers: the page and the check read them as JavaScript numbers. */
 function readForm(schema: JsonSchema | null): JsonSchema | null {
   const text = JSON.stringify(schema);
   if (text.length > SCHEMA_MAX) throw new TypeError(`schema has at most ${SCHEMA_MAX} characters of JSON`);
@@ -85,12 +85,12 @@ function readForm(schema: JsonSchema | null): JsonSchema | null {
   return schema;
 }
 
-/** A value that is stored for people: threads do not take the objects that long integers are here. */
+/** A value that is stored for people. Long integers are objects here, which cannot be sent to a thread. */
 function plain(value: unknown): unknown {
   return parseWithDigits(JSON.stringify(value));
 }
 
-/** What waits for a call. Throws where the call cannot wait. */
+/** The function by which a call waits. Throws if the call cannot wait. */
 export function pauseOf({ pause }: Pick<OpenCall, "pause">): PauseCall {
   if (pause === undefined) throw new Error("the call cannot wait here");
   return pause;

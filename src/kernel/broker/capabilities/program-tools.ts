@@ -9,13 +9,13 @@ export const PROGRAM_TOOLS = "program";
 /** Methods that answer with the end of a call of a tool. */
 export const TOOL_CALLS: readonly string[] = ["tools.call", `${PROGRAM_TOOLS}.call`];
 
-/** The tools of one run of a program. What the program gives its functions is hostile input. */
+/** The tools of one run of a program. The program's arguments are hostile input. */
 export interface ProgramTools {
   /** The failure of a call of a tool that the program may not call; `undefined` for one that it may. */
   refuse(name: string): Extract<CalledToolResult, { readonly ok: false }> | undefined;
   /** Finds tools, for `search_tools` in the program. Throws an error with a message for the program. */
   search(query: Readonly<Record<string, unknown>>): unknown;
-  /** Receives each call of a tool when it begins. What it gives back receives the end. */
+  /** Called when a call of a tool begins. The returned function receives the end. */
   onCall(call: ProgramCall): (end: CallEnd) => void;
 }
 
@@ -24,7 +24,7 @@ export interface ProgramCall {
   readonly tool: string;
   /** Its begin, in the time of `performance.now()`. */
   readonly startMs: number;
-  /** The place in the program's text that made it, as the program says: from 1. */
+  /** Line of the program's text that made it, from 1, as the program reports it. */
   readonly line?: number;
   readonly column?: number;
 }

@@ -27,7 +27,7 @@ export class RateLimiter {
     this.#limit = limit;
   }
 
-  /** Takes a token. Returns 0, or the milliseconds until the next token where none is left. */
+  /** Takes a token. Returns 0, or the milliseconds until the next token if none is left. */
   take(tenant: string, nowMs: number): number {
     const { calls, perMs } = this.#limit;
     const bucket = this.#buckets.get(tenant) ?? { left: calls, filledMs: nowMs };

@@ -28,19 +28,19 @@ const ARGUMENTS_FD = 4;
 const FILTER_FD = 5;
 const GATE_FD = 6;
 const LIFELINE_FD = 7;
-/** Read end of the status pipe, kept open so that bubblewrap does not end because nobody reads its status. */
+/** Read end of the status pipe, kept open: bubblewrap would end if its status had no reader. */
 const HELD_FD = 8;
 
 /**
- * The kernel's limits above the ceilings, which are looked at every 20 ms and tell more: memory of the sandbox's own
- * folders, and the processes that make it.
+ * The kernel's limits above the ceilings: memory of the sandbox's own folders, and the processes that make it. Ceilings
+ * are checked every 20 ms, and name the limit that was exceeded.
  */
 const GROUP = { restBytes: 320 * 1024 * 1024, restTasks: 16, cpuWeight: 20 } as const;
 
 const ENVIRONMENT = { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: "/home", LANG: "C.UTF-8" };
 
 /**
- * Makes the sandbox the first victim of the out-of-memory killer, and lowers its priority: where processes inside
+ * Makes the sandbox the first victim of the out-of-memory killer, and lowers its priority: if processes inside
  * multiply, the process that has to kill them must not wait for its turn among them.
  */
 const OUTSIDE = `echo 1000 >/proc/self/oom_score_adj
@@ -52,7 +52,7 @@ exit`;
  * bubblewrap dies with its parent, but until a sandbox is made, processes in it do not die with bubblewrap. So the
  * parent of bubblewrap is this shell, which outlives the engine, with a background process that waits for the lifeline
  * and then kills the first process inside: a grandchild of the shell. The pid of the shell cannot be reused as long as
- * it is the parent of the background process. Where the system does not list children, the shell is killed, and
+ * it is the parent of the background process. If the system does not list children, the shell is killed, and
  * bubblewrap dies with it.
  */
 const WAITING = `(
@@ -109,7 +109,7 @@ export interface Jailed {
   readonly lifeline: Duplex;
   /**
    * Resolves when no process holds the pipes any more, with whether the kernel ended the processes because of their
-   * memory; rejects where the process could not be started.
+   * memory; rejects if the process could not be started.
    */
   readonly closed: Promise<{ readonly isMemory: boolean }>;
 }

@@ -18,7 +18,7 @@ export interface Outlet {
 
 /**
  * Makes named pipes (FIFOs). Node's pipes between processes are sockets, which cannot be opened by name: a command that
- * writes to `/dev/stderr` would fail. Rejects where they cannot be made.
+ * writes to `/dev/stderr` would fail. Rejects if they cannot be made.
  */
 export async function makeOutlets(count: number): Promise<readonly Outlet[]> {
   const folder = await folders.make();
@@ -31,7 +31,7 @@ export async function makeOutlets(count: number): Promise<readonly Outlet[]> {
   }
 }
 
-/** Opens all of them, or none where there are not enough descriptors. */
+/** Opens all of them, or none if there are not enough descriptors. */
 function openAll(names: readonly string[]): readonly Outlet[] {
   using undo = new DisposableStack();
   const outlets = names.map((name): Outlet => {

@@ -24,7 +24,7 @@ export interface Streams {
 export interface Ended {
   readonly stdout: string;
   readonly stderr: string;
-  /** 128 plus the signal's number where a signal ended it; `null` where it was killed from outside. */
+  /** 128 plus the signal's number if a signal ended it; `null` if it was killed from outside. */
   readonly exitCode: number | null;
   readonly timedOut: boolean;
   /** Whether stdout or stderr was longer than `outputBytes`. */
@@ -36,7 +36,7 @@ export interface Ended {
 /** Reads the kept folder by its path on the host. */
 type Harvest<Value> = (folder: string) => Promise<Value>;
 
-/** Runs a program until it ends, its time is over, or its call ends. Rejects where it could not be started. */
+/** Runs a program until it ends, its time is over, or its call ends. Rejects if it could not be started. */
 export async function runInside(start: Start, inside: Inside, streams: Streams, signal: AbortSignal): Promise<Ended> {
   await using run = await begin(start, inside, streams, signal);
   return await run.end(signal);

@@ -29,7 +29,7 @@ export class Supervision {
     this.closed = this.#close();
   }
 
-  /** Why it was killed; `null` where it was not. */
+  /** The reason for which it was killed; `null` if it was not. */
   get killing(): Killing | null {
     return this.#killing;
   }
@@ -39,7 +39,7 @@ export class Supervision {
     return this.#statusOf("exit-code");
   }
 
-  /** Kills everything inside. Does nothing where all has ended. */
+  /** Kills everything inside. Does nothing if all has ended. */
   kill(why: Killing): void {
     if (this.#killing !== null || this.#isClosed) return;
     this.#killing = why;
@@ -60,7 +60,7 @@ export class Supervision {
   async #close(): Promise<void> {
     try {
       const { isMemory } = await this.#jailed.closed;
-      // The kernel was faster than the watch.
+      // The kernel killed it before the watch did.
       if (isMemory) this.#killing ??= "memory";
     } finally {
       this.#isClosed = true;

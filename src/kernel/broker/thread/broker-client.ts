@@ -42,16 +42,16 @@ export interface BrokerClientOptions {
   readonly onOutcome: (event: CapabilityEvent) => void;
   readonly onViolation: (violation: SecretViolation) => void;
   readonly onThrottled: (throttling: Throttling) => void;
-  /** A thread that ends sooner than this after its start is not started again before. Default: a second. */
+  /** Minimum time between two starts of the thread, in milliseconds. Default: 1,000. */
   readonly restartMs?: number;
-  /** It died; another starts with the next call that needs it. */
+  /** Called when it has died. The next call that needs it starts another. */
   readonly onDeath: (error: Error) => void;
 }
 
 /**
- * The broker, as the engine's thread has it. The broker itself is a thread that starts with the first call that needs it:
- * it holds the sessions of calls, decides, and carries out all but the handlers of this thread. It is no crash boundary,
- * so what it parses is bounded before; as a process it is one.
+ * The broker, as the engine's thread has it. The broker itself is a thread that starts with the first call that needs
+ * it: it holds the sessions of calls, decides, and carries out all but the handlers of this thread. The thread is no
+ * crash boundary, so its input is bounded before it is parsed; a process is one.
  */
 export class BrokerClient implements SessionHost, AskPipes {
   /** Accounts of what the host does for tenants. The broker judges the limits, by accounts of its own. */
@@ -63,12 +63,12 @@ export class BrokerClient implements SessionHost, AskPipes {
   readonly capabilities: ReadonlyMap<string, Capability>;
   readonly handlers: ReadonlyMap<string, Capability>;
   readonly #options: BrokerClientOptions;
-  /** Sessions of calls that ask for handlers of this thread alone. */
+  /** Sessions of calls that use nothing but handlers of this thread. */
   readonly #local: Broker;
   #grants: Grants;
   #isStarted = false;
   #current: ThreadRun | null = null;
-  /** The engine's sides of packages' capabilities, and what they have set. */
+  /** The engine's sides of packages' capabilities, and the states that they have set. */
   readonly #sides = new Map<string, EngineSide>();
   readonly #states = new Map<string, unknown>();
   /** Binaries of running calls. */
@@ -76,7 +76,7 @@ export class BrokerClient implements SessionHost, AskPipes {
   #isClosed = false;
   #close: Promise<void> | null = null;
 
-  /** Throws a `TypeError` where the policy is invalid. */
+  /** Throws a `TypeError` if the policy is invalid. */
   constructor(options: BrokerClientOptions) {
     const { broker, host } = options.capabilities;
     this.#options = options;
@@ -100,7 +100,7 @@ export class BrokerClient implements SessionHost, AskPipes {
     return this.#grants;
   }
 
-  /** Makes the grants of another policy. Throws a `TypeError` where it is invalid. */
+  /** Makes the grants of another policy. Throws a `TypeError` if it is invalid. */
   grantsOf(policy: Policy): Grants {
     return new Grants(this.capabilities, policy);
   }
@@ -111,7 +111,7 @@ export class BrokerClient implements SessionHost, AskPipes {
     if (this.#isStarted) this.start();
   }
 
-  /** Starts the thread where the policy allows anything, so that no call waits for it. */
+  /** Starts the thread if the policy allows anything, so that no call waits for it. */
   start(): void {
     this.#isStarted = true;
     if (this.#allowsAnything) this.#running();
@@ -222,7 +222,7 @@ export class BrokerClient implements SessionHost, AskPipes {
     return run;
   }
 
-  /** The binary of the call's tool, by its path. `undefined` where it has been removed: the broker refuses its run. */
+  /** The binary of the call's tool, by its path. `undefined` if it has been removed: the broker refuses its run. */
   #hold(session: HostSession): CallBinary | undefined {
     const { binary } = session.caller;
     if (binary === undefined) return undefined;
@@ -373,7 +373,7 @@ export class BrokerClient implements SessionHost, AskPipes {
   }
 }
 
-/** Tells of a capability call of a session of this thread. */
+/** Reports a capability call of a session of this thread. */
 function recordLocally(
   event: CapabilityEvent,
   { trace, onOutcome }: HostedCall,
@@ -389,7 +389,7 @@ function recordLocally(
   trace.record({ kind: "outcome", call: 0, of: null, record: event, isContinuation, code: code ?? null, atMs }, tell);
 }
 
-/** A value of the embedder's as data that can be sent: nothing that is granted has functions or the like. */
+/** A value of the embedder's as data that can be sent: grants contain no functions. */
 function plain<Value>(value: Value, otherwise: Value): Value {
   try {
     return structuredClone(value);

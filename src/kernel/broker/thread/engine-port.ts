@@ -22,7 +22,7 @@ export function openEnginePort(): EnginePort {
 function processPort(): EnginePort {
   const send = process.send?.bind(process);
   if (send === undefined) throw new TypeError("the broker is started by an engine");
-  // The engine's process has ended: nobody needs an answer, and nothing else ends this process.
+  // The engine's process has ended: no answer is needed, and nothing else ends this process.
   process.once("disconnect", () => process.exit());
   return {
     onMessage: (receive) => void process.on("message", receive),

@@ -12,14 +12,14 @@ const pipes = new PipeServer();
 let starting: Promise<ThreadServer> | null = null;
 let server: ThreadServer | null = null;
 
-// The engine sends the settings first: values of secrets are in no argument and in no variable.
+// The engine sends the settings first: no argument and no variable contains values of secrets.
 port.onMessage((message) => {
   if (starting === null) starting = start(message as ThreadSettings);
   else if (server !== null) server.receive(message as readonly ToThread[]);
   else void starting.then((started) => started.receive(message as readonly ToThread[]));
 });
 
-/** Executor processes wait for the name of the socket: it is told before all else is loaded. */
+/** Executor processes wait for the name of the socket, so it is sent before all else is loaded. */
 async function start(settings: ThreadSettings): Promise<ThreadServer> {
   const tell = (path: string | null): void => port.post([{ kind: "listening", path } satisfies FromThread]);
   if (settings.listens) void pipes.listen().then(tell, () => tell(null));

@@ -50,14 +50,14 @@ export function hostCapability({ name, grants, reads }: HostCapabilityShape, car
     grants: (grants === "names" ? nameGrants : wholeGrants) as GrantKind<unknown>,
     request: (call, { step, method, args }, label, values) => ({
       kind: "running",
-      // A method that may or may not read counts as an effect until the embedder's thread tells.
+      // A method that is not known to be a read counts as an effect until the embedder's thread reports.
       effects: reads.includes(method) ? 0 : 1,
       end: carryOut({ call, step, capability: name, method, label, args, grants: values }),
     }),
   };
 }
 
-/** A capability of the embedder's thread, as the broker thread has to know it. */
+/** A capability of the embedder's thread, as the broker thread needs it. */
 export function shapeOf(
   { name, methods }: Pick<Capability, "name" | "methods">,
   grants: HostCapabilityShape["grants"],

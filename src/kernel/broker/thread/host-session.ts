@@ -18,46 +18,49 @@ import type { BrokerPlace } from "./start.ts";
 export interface SessionTrace {
   /** Runs a handler of this thread with the span of its capability call active. */
   handle(ask: Pick<CapabilityCall, "capability" | "method" | "step">, run: () => void): void;
-  /** A capability call has ended: `tell` runs with its span active. */
+  /** Records the end of a capability call: `tell` runs with its span active. */
   record(outcome: ToldOutcome, tell: () => void): void;
 }
 
 /** A call as the engine opens its session. */
 export interface HostedCall extends BrokeredCall {
   readonly callNumber: number;
-  /** The tool, which the broker is told of once. */
+  /** The tool, which is sent to the broker once. */
   readonly version: object;
   readonly trace: SessionTrace | null;
-  /** How its capability calls are logged. Default: its record has none. */
+  /** Logging of its capability calls. Default: its record has none. */
   readonly logging?: AskLogging | undefined;
   /** Receives the events of this call, which the engine also receives. */
   readonly onOutcome?: ((event: CapabilityEvent) => void) | undefined;
-  /** It repeats what is in its journal, which is lost: it must not go on. */
+  /** Called if the journal is lost that the call repeats: the call must not continue. */
   readonly onLost?: () => void;
 }
 
 /** The session of a call, as the engine has it. */
 export interface EngineSession {
   readonly account: HostAccount;
-  /** An attempt begins on a worker with that pipe to the broker. */
+  /** Begins an attempt on a worker with that pipe to the broker. */
   begin(pipe: number, attempt: number): void;
   /** Sends a capability call to the broker. Never throws. */
   ask(ask: CapabilityCall, respond: Respond): void;
   note(note: ReplayNote): void;
-  /** The `ReplayPlan` of a further attempt; `null` where the journal is lost. What earlier attempts still send does not count. */
+  /**
+   * The `ReplayPlan` of a further attempt; `null` if the journal is lost. Later messages of earlier attempts are
+   * ignored.
+   */
   plan(): Promise<string | null>;
-  /** The journal of a run at rest; `null` where it is not at rest yet, or is lost. What it asks from then on waits. */
+  /** The journal of a run at rest; `null` if it is not at rest yet, or is lost. Capability calls after it wait. */
   snapshot(progress: RunProgress): Promise<SessionSnapshot | null>;
-  /** The run is not ended at its snapshot: what it has asked since begins. */
+  /** Continues the run after its snapshot: capability calls made since then begin. */
   goOn(): void;
   /**
-   * The call has ended. `asked`: whether it has told the broker so itself, behind what it has asked in its last attempt;
-   * `undefined` where that is not known. `null` for a call that has asked nothing.
+   * Ends the session. `asked`: whether the worker has reported the end to the broker itself, after the capability calls
+   * of the last attempt; `undefined` if that is not known. `null` for a call without capability calls.
    */
   end(end: AttemptEnd, asked?: boolean): SessionEnd | Promise<SessionEnd> | null;
   /**
-   * After the end of a call that is logged: what its record has of it, as the broker's session tells it; `null` where
-   * there is nothing. Not `isKept`: the broker forgets it.
+   * The broker's part of the record of an ended call that is logged; `null` if there is none. If not `isKept`, the
+   * broker forgets it.
    */
   take(isKept: boolean): Uint8Array<ArrayBuffer> | Promise<Uint8Array<ArrayBuffer> | null> | null;
 }
@@ -72,10 +75,12 @@ export interface SessionRun {
 /** The broker's client, as its sessions need it. */
 export interface SessionHost extends HandlerHost {
   readonly accounts: TenantAccounts;
-  /** Tells the broker of the call. Gives the run of the broker that has its session, which may be dead already. */
+  /**
+   * Announces the call to the broker. Returns the run of the broker that has its session, which may be dead already.
+   */
   startSession(session: HostSession): SessionRun;
   onOutcome(event: CapabilityEvent): void;
-  /** The broker's last word of a call. */
+  /** Called at the broker's last message about a call. */
   forget(session: HostSession): void;
 }
 
@@ -86,7 +91,7 @@ interface PendingAsk {
 }
 
 const LABEL_MAX = 130;
-/** Time for a worker to tell the broker of an end that it has told the engine, in milliseconds. */
+/** Time for a worker to report an end to the broker that it has reported to the engine, in milliseconds. */
 const UNHEARD_MS = 2_000;
 
 /** Failure of a call that would have to be repeated without its journal. */
@@ -109,21 +114,21 @@ export class HostSession implements EngineSession {
   #snapshot: PromiseWithResolvers<SessionSnapshot | null> | null = null;
   #end: PromiseWithResolvers<SessionEnd> | null = null;
   #effects = 0;
-  /** Whether it has asked nothing, so that nobody waits for its end. */
+  /** Whether it has made no capability calls, so that nothing waits for its end. */
   #isQuiet = false;
-  /** What the broker has told of the call's end. */
+  /** The call's end, as the broker has reported it. */
   #ended: SessionEnd | null = null;
   #unheard: NodeJS.Timeout | undefined;
   /** Whether the broker keeps it until it is taken. */
   #isHeld = false;
   #kept: PromiseWithResolvers<Uint8Array<ArrayBuffer> | null> | null = null;
-  /** Whether the broker ended that had the journal. */
+  /** Whether the broker with the journal has ended. */
   #isBroken = false;
-  /** Whether the call was answered while there was no broker: no journal has that. */
+  /** Whether the call was answered while there was no broker: no journal has these answers. */
   #isIncomplete = false;
-  /** Whether an attempt repeats what is in the journal, or is about to. */
+  /** Whether an attempt repeats the journal, or is about to. */
   #isRepeating = false;
-  /** Whether its journal may have something. */
+  /** Whether its journal may have entries. */
   #hasAsked = false;
   /** The attempt that began last, where its worker has a pipe to the broker. */
   #attempt: number | null = null;
@@ -148,7 +153,7 @@ export class HostSession implements EngineSession {
   }
 
   ask(ask: CapabilityCall, respond: Respond): void {
-    // What the call asked before went to a broker that had not told of it yet when it ended.
+    // Earlier capability calls went to a broker that ended before it reported them.
     if (!this.#hasAsked && this.#attempt === null && ask.step > 1) this.#isBroken = true;
     this.#hasAsked = true;
     this.#attempt = null;
@@ -235,7 +240,7 @@ export class HostSession implements EngineSession {
     const attempt = this.#attempt === null ? end.attempt : -this.#attempt;
     const held = this.caller.logging !== undefined && isUrgent ? ({ isHeld: true } as const) : {};
     const message = { kind: "end", call: this.callNumber, end: { ...end, attempt }, ...held } as const;
-    // Nobody waits for the end of a call that has asked nothing.
+    // Nothing waits for the end of a call without capability calls.
     if (isUrgent) this.#run.outbox.push(message);
     else this.#run.outbox.pushLater(message);
   }
@@ -250,7 +255,7 @@ export class HostSession implements EngineSession {
         return pending?.respond(message.response);
       }
       case "planned":
-        // A worker that has told of the end was lost before it had told the engine.
+        // The worker had reported the end to the broker, and was lost before it reported the end to the engine.
         this.#ended = null;
         this.#isRepeating = message.plan !== "";
         this.#hasAsked ||= this.#isRepeating;
@@ -310,7 +315,7 @@ export class HostSession implements EngineSession {
     outbox.push({ kind: "announced", request, failure });
   }
 
-  /** The broker that had the session has ended. */
+  /** Called when the broker with the session has ended. */
   onDeath(): void {
     this.#isBroken = this.#hasAsked || this.#attempt !== null;
     this.account.release("journalBytes", this.account.journalBytes);
@@ -323,7 +328,7 @@ export class HostSession implements EngineSession {
     this.#snapshot = null;
     this.#kept?.resolve(null);
     this.#end?.resolve(this.#lostEnd());
-    // Nobody here knows how far it has come: what it has not repeated yet would be carried out once more.
+    // Its progress is unknown here: capability calls that it has not repeated yet would be carried out once more.
     const isKept = this.caller.keep?.append !== undefined && this.#isBroken;
     if ((this.#isRepeating || isKept) && this.#end === null) this.caller.onLost?.();
   }
@@ -341,7 +346,7 @@ export class HostSession implements EngineSession {
     respond({ kind: "failure", nowMs, failure: { code: "capability_failed", message } });
   }
 
-  /** Effects of a broker that has ended are not all known. */
+  /** The effects of a broker that has ended are not all known. */
   #lostEnd(): SessionEnd {
     const effects = this.#isBroken ? Math.max(1, this.#effects) : 0;
     return { effects, lastRefusal: null, isBehind: false, journal: null };

@@ -11,8 +11,8 @@ import type { ReplayNote } from "./messages.ts";
 const JOURNAL_MAX = 32 * 1024;
 
 /**
- * The session of a call that may ask for nothing but handlers of the embedder's thread: it is on that thread, as the way
- * to another one and back would take longer than most handlers.
+ * The session of a call that may use nothing but handlers of the embedder's thread. It is on that thread, as the round
+ * trip to another one takes longer than most handlers.
  */
 export class LocalSession implements EngineSession {
   readonly account: HostAccount;

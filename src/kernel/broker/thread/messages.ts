@@ -42,18 +42,18 @@ export interface ToldModule {
   readonly name: string;
   /** URL of the module. */
   readonly module: string;
-  /** What the engine's side has set; `undefined` where it has set nothing. */
+  /** The state that the engine's side has set; `undefined` if it has set none. */
   readonly state: unknown;
 }
 
-/** A tool as the broker decides about its calls. */
+/** A tool, for the broker's decisions on its calls. */
 export interface ToldTool extends Omit<PolicySubject, "tenant"> {
   readonly requested: CapabilityRequest;
   /** A capability of its calls alone. */
   readonly own: HostCapabilityShape | null;
 }
 
-/** A call that may make capability calls: nobody else gives it authority. */
+/** A call that may make capability calls: the only message that gives a call authority. */
 export interface SessionStart {
   readonly kind: "start";
   readonly call: number;
@@ -68,23 +68,25 @@ export interface SessionStart {
   readonly isRecorded: boolean;
   /** See `BrokeredCall`. */
   readonly journal?: string | undefined;
-  /** The part of it that is stored while it runs. Default: nothing, and its effects are not announced. */
+  /** The part of its journal that is stored while it runs. Default: none, and its effects are not announced. */
   readonly keeps?: Keeps;
   /** See `BrokeredCall`. */
   readonly effectsId?: string | undefined;
   /** Whether arguments are hashed for a listener. */
   readonly isHeard: boolean;
-  /** How its capability calls are logged. Default: its record has none. */
+  /** Logging of its capability calls. Default: its record has none. */
   readonly logging?: AskLogging | undefined;
   /** Binary of the call's tool, by its path. */
   readonly binary: CallBinary | undefined;
   readonly remote: CallOperation | undefined;
 }
 
-/** All that a call asks and hears; or nothing, as a call that has made it is stored, and is asked before its effects. */
+/**
+ * All capability calls and responses of a call; or nothing, if a parent is stored, whose store is asked before effects.
+ */
 export type Keeps = "journal" | "nothing";
 
-/** What the worker of a call tells of it, beside its capability calls, so that a further attempt can repeat it. */
+/** Messages of a call's worker besides its capability calls, by which a further attempt can repeat the call. */
 export type ReplayNote = TimedMessage | LateMessage | TogetherMessage;
 
 /** Messages to the thread. They travel in lists, one for each turn of the event loop. */
@@ -96,14 +98,14 @@ export type ToThread =
   | SessionStart
   /** An attempt of a call begins on the worker with that pipe. */
   | { readonly kind: "begin"; readonly call: number; readonly pipe: number; readonly attempt: number }
-  /** The answer to `who`: that attempt of the call does not run there any more. */
+  /** The answer to `who`: that attempt of the call no longer runs there. */
   | { readonly kind: "gone"; readonly call: number; readonly pipe: number; readonly attempt: number }
   /** A worker will have a pipe: its port, or a connection that begins with a word. */
   | { readonly kind: "pipe"; readonly pipe: number; readonly end: MessagePort | string }
   /** A capability call that did not come by a worker's pipe. Its response is a `response`. */
   | { readonly kind: "ask"; readonly call: number; readonly ask: CapabilityCall }
   | { readonly kind: "note"; readonly note: ReplayNote }
-  /** The call runs again: what its earlier attempts still send does not count. Answered by `planned`. */
+  /** The call runs again: later messages of its earlier attempts are ignored. Answered by `planned`. */
   | { readonly kind: "plan"; readonly call: number }
   /**
    * The call has ended: its methods are aborted, and its resources released. Answered by `ended`. `isHeld`: another `end`
@@ -112,13 +114,13 @@ export type ToThread =
   | { readonly kind: "end"; readonly call: number; readonly end: AttemptEnd; readonly isHeld?: true }
   /** Asks for the journal of a run at rest. Answered by `snapshot`. */
   | { readonly kind: "snapshot"; readonly call: number; readonly progress: RunProgress }
-  /** The run is not ended at its snapshot. */
+  /** Continues the run after its snapshot. */
   | { readonly kind: "goOn"; readonly call: number }
-  /** The call has ended, and is kept with what the broker has of it. Answered by `kept`. */
+  /** The call has ended, and its record gets the broker's part. Answered by `kept`. */
   | { readonly kind: "keep"; readonly call: number }
   /** The end of a `handle`. */
   | { readonly kind: "handled"; readonly request: number; readonly end: EndedMethod }
-  /** The answer to `announce`: the effect may happen, or why not. */
+  /** The answer to `announce`: the effect may happen, or the reason against it. */
   | { readonly kind: "announced"; readonly request: number; readonly failure: Failure | null }
   | { readonly kind: "resolved"; readonly lookup: number; readonly addresses: readonly string[] | null }
   /** The state of a package's capability from now on. */
@@ -127,7 +129,7 @@ export type ToThread =
   | { readonly kind: "answered"; readonly request: number; readonly end: AnswerEnd }
   | { readonly kind: "close" };
 
-/** The answer of the engine's side; or the reason for none. */
+/** The answer of the engine's side, or the reason for none. */
 export type AnswerEnd =
   | { readonly kind: "answer"; readonly text: string }
   | { readonly kind: "failed"; readonly message: string; readonly needsLogin: boolean };
@@ -155,11 +157,11 @@ export type FromThread =
       readonly ask: string;
       readonly response: CapabilityResponse | Diverged;
     }
-  /** The name by which executor processes are connected; `null` where that is impossible. */
+  /** The name by which executor processes are connected; `null` if that is impossible. */
   | { readonly kind: "listening"; readonly path: string | null }
-  /** A call asks that the broker does not know. Answered by `start` and `begin`, or `gone`. */
+  /** The broker does not know a call that made a capability call. Answered by `start` and `begin`, or `gone`. */
   | { readonly kind: "who"; readonly call: number; readonly pipe: number; readonly attempt: number }
-  /** The call does not repeat what it did in an earlier attempt. */
+  /** The call does not repeat its capability calls of an earlier attempt. */
   | {
       readonly kind: "diverged";
       readonly call: number;
@@ -167,7 +169,7 @@ export type FromThread =
       readonly attempt: number;
       readonly message: string;
     }
-  /** A worker sent what no worker sends. */
+  /** A worker sent an invalid message. */
   | { readonly kind: "broken"; readonly pipe: number; readonly reason: string }
   /** A part of the journal of a call that is stored. */
   | { readonly kind: "append"; readonly call: number; readonly part: string }
@@ -193,14 +195,17 @@ export type FromThread =
   | ToldOutcome
   /** A method of a capability of the embedder's thread. */
   | ({ readonly kind: "handle"; readonly request: number } & HostMethod)
-  /** Estimated time until a further request of the tenant would run, in milliseconds. Told while it is above 0, and then 0. */
+  /**
+   * Estimated time until a further request of the tenant would run, in milliseconds. Sent while it is above 0, and then
+   * 0.
+   */
   | { readonly kind: "backlog"; readonly tenant: string; readonly ms: number }
   | { readonly kind: "lookup"; readonly lookup: number; readonly hostname: string }
   /** A package's capability asks its side on the embedder's thread. */
   | { readonly kind: "question"; readonly request: number; readonly capability: string; readonly question: unknown }
-  /** Nobody waits for the answer to a `question` any more. */
+  /** The answer to a `question` is no longer needed. */
   | { readonly kind: "unask"; readonly request: number }
   | { readonly kind: "violation"; readonly violation: SecretViolation }
-  /** A package's capability tells its side on the embedder's thread. */
+  /** A report of a package's capability to its side on the embedder's thread. */
   | { readonly kind: "report"; readonly capability: string; readonly report: unknown }
   | { readonly kind: "throttled"; readonly throttling: Throttling };

@@ -1,4 +1,4 @@
-/** Longest time for which a message waits that nobody waits for, in milliseconds. */
+/** Maximum delay of a message that is not urgent, in milliseconds. */
 const LATER_MS = 20;
 
 /** Messages to another thread, which wakes once for those of one turn of the event loop. */

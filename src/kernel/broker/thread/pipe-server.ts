@@ -6,7 +6,7 @@ import type { MessagePort } from "node:worker_threads";
 import { TemporaryFolders } from "../capabilities/temporary.ts";
 import { type PipeListener, type PipeTransport, WorkerPipe } from "./worker-pipe.ts";
 
-/** Time for a connection to say whose it is, in milliseconds, and the length of that. */
+/** Time for a connection to identify itself, in milliseconds, and the maximum length of that text. */
 const HELLO_MS = 60_000;
 const HELLO_LENGTH = 256;
 
@@ -17,8 +17,8 @@ export type PipeSocket = Pick<Socket, "write" | "destroy"> & {
 };
 
 /**
- * Accepts the pipes of workers. Only the supervisor of an executor process connects, by a name in a folder that nobody
- * else may enter, and gives the connection away: in the sandbox nothing has a name. The worker says first whose it is.
+ * Accepts the pipes of workers. Only the supervisor of an executor process connects, by a name in a folder that only
+ * this user may enter, and passes the connection on: the sandbox has no path to it. The worker identifies itself first.
  */
 export class PipeServer {
   /** `null` until the broker serves: connections wait. */
@@ -31,7 +31,7 @@ export class PipeServer {
   #server: Server | null = null;
   #folder: string | null = null;
 
-  /** The broker serves pipes from now on. */
+  /** Begins to serve pipes. */
   serve(listener: PipeListener): void {
     this.#listener = listener;
     for (const socket of this.#early.splice(0)) this.#greet(socket, listener);
@@ -52,7 +52,7 @@ export class PipeServer {
     return path;
   }
 
-  /** Takes over a connection, which says first whose it is. */
+  /** Takes over a connection, which identifies itself first. */
   accept(socket: PipeSocket): void {
     this.#sockets.add(socket);
     socket.on("error", () => undefined);
@@ -60,12 +60,12 @@ export class PipeServer {
     else this.#greet(socket, this.#listener);
   }
 
-  /** A pipe will be there that begins with this word. */
+  /** Expects a pipe that will begin with this word. */
   expect(hello: string, number: number): void {
     this.#expected.set(hello, number);
   }
 
-  /** Takes over a port whose other end a worker of this process has. */
+  /** Takes over a port. A worker of this process has its other end. */
   adopt(port: MessagePort, number: number): void {
     const listener = this.#listener;
     listener?.onOpen(new WorkerPipe(number, portTransport(port), listener));

@@ -5,7 +5,7 @@ import type { FromThread, ToThread } from "./messages.ts";
 import type { Outbox } from "./outbox.ts";
 import type { BrokerPlace, StartedServer } from "./start.ts";
 
-/** A start of the broker, as its pipes need it. */
+/** A start of the broker, as far as its pipes need it. */
 interface PipedRun {
   readonly place: BrokerPlace;
   readonly isDead: boolean;
@@ -15,7 +15,7 @@ interface PipedRun {
 
 let lastNumber = 0;
 
-/** Pipes of workers to one start of the broker. Their numbers are of all starts. */
+/** Pipes of workers to one start of the broker. Numbers are unique in all starts. */
 export class RunPipes implements Omit<AskPipes, "areWanted"> {
   readonly #run: PipedRun;
   readonly #pipes = new Map<number, OpenedPipe>();
@@ -73,7 +73,7 @@ export class RunPipes implements Omit<AskPipes, "areWanted"> {
     }
   }
 
-  /** The broker has ended. */
+  /** Called when the broker has ended. */
   close(): void {
     this.#path = null;
     this.#pipes.clear();
@@ -87,7 +87,7 @@ export class RunPipes implements Omit<AskPipes, "areWanted"> {
     return pipe;
   }
 
-  /** At once, so that the broker expects the pipe before it is there. */
+  /** Posts at once, so that the broker expects the pipe before it connects. */
   #post(message: ToThread): void {
     this.#run.outbox.push(message);
     this.#run.outbox.flush();

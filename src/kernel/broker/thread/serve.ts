@@ -9,7 +9,7 @@ import type { ThreadSettings } from "./messages.ts";
 import type { PipeServer } from "./pipe-server.ts";
 import { ThreadServer } from "./thread-server.ts";
 
-/** Serves an engine with its settings. Rejects where a package's module cannot be imported. */
+/** Serves an engine with its settings. Rejects if a package's module cannot be imported. */
 export async function serve(port: EnginePort, pipes: PipeServer, settings: ThreadSettings): Promise<ThreadServer> {
   const { fetch, environment, kv, host, hasLookup, groups } = settings;
   const imported = await Promise.all(
@@ -41,5 +41,5 @@ export async function serve(port: EnginePort, pipes: PipeServer, settings: Threa
   return new ThreadServer(port, createParts, pipes);
 }
 
-/** The embedder's thread has read the same options. */
+/** The embedder's thread has read the same options, and has warned. */
 function alreadyWarned(): void {}

@@ -27,11 +27,11 @@ export interface ServingThread {
   readonly broker: Broker;
   readonly time: ThreadTime;
   readonly carryOut: CarryOut;
-  /** Where a call is stored. */
+  /** The store of a call. */
   readonly keepOf: (call: number, keeps: Keeps) => CallKeep;
 }
 
-/** A call on the broker thread: its session, and what the embedder's thread has been told of it. */
+/** A call on the broker thread: its session, and the state of its reports to the embedder's thread. */
 export class ServedCall implements TimedCall {
   readonly number: number;
   readonly tenant: string;
@@ -78,7 +78,7 @@ export class ServedCall implements TimedCall {
     return this.#session.effects;
   }
 
-  /** An attempt begins on a worker: what earlier ones still send does not count. */
+  /** Begins an attempt on a worker: later messages of earlier attempts are ignored. */
   begin(pipe: number, attempt: number): void {
     this.#pipe = pipe;
     this.#attempt = attempt;
@@ -94,7 +94,7 @@ export class ServedCall implements TimedCall {
     return this.#pipe === pipe && (attempt < this.#attempt || (attempt === this.#attempt && this.#isFenced));
   }
 
-  /** The engine has ended it: it does not run again, and what its worker still sends does not count. */
+  /** The engine has ended the call: it does not run again, and later messages of its worker are ignored. */
   close(): void {
     this.#isOver = true;
     this.#isFenced = true;
@@ -120,15 +120,15 @@ export class ServedCall implements TimedCall {
     this.#session.goOn();
   }
 
-  /** The plan of a further attempt. What earlier ones still send does not count any more. */
+  /** The plan of a further attempt. Later messages of earlier attempts are ignored. */
   plan(): string {
     this.#isFenced = true;
-    // Whoever runs it again tells of its end again.
+    // The next attempt reports its end again.
     this.isEnded &&= this.#isOver;
     return this.#session.journal.plan();
   }
 
-  /** May be called again, where the call runs once more, as the engine has not heard of its end. */
+  /** May be called again: if the engine has not heard of the end, the call runs once more. */
   end(end: AttemptEnd): SessionEnd {
     this.isEnded = true;
     return this.#session.end(end);
@@ -143,8 +143,8 @@ export class ServedCall implements TimedCall {
   }
 
   /**
-   * What was done and is held for the call since this was last asked; `null` for nothing. What an ended call still holds,
-   * for methods that have not heard of the end, nobody is told: nobody would be told that it is released.
+   * Work done and memory held for the call since the last call of this; `null` for no change. Memory that an ended call
+   * still holds, for methods that have not noticed the end, is not reported: its release would not be reported either.
    */
   takeDelta(): HostDelta | null {
     const { asks, bytesAsked, bytesAnswered, storeWaits } = this.#account;

@@ -5,13 +5,13 @@ import { type MessagePort, Worker } from "node:worker_threads";
 import { Descriptors } from "../../base/os/descriptors.ts";
 import type { FromThread, ThreadSettings, ToThread } from "./messages.ts";
 
-/** Where `fetch`, `fs`, `exec`, `native` and connectors are carried out: on a thread of this process, or in a process of their own. */
+/** Place of `fetch`, `fs`, `exec`, `native` and connectors: a thread of this process, or a process of their own. */
 export type BrokerPlace = "thread" | "process";
 export const BROKER_PLACES: readonly BrokerPlace[] = ["thread", "process"];
 
 /** A thread or process that serves messages. */
 export interface StartedServer {
-  /** `ports`: those in the messages, which a thread gets and a process cannot. */
+  /** `ports`: those in the messages. A thread gets them; a process cannot. */
   post(messages: readonly ToThread[], ports?: readonly MessagePort[]): void;
   /** Connects with the name on which it listens. The connection is there as soon as this returns. */
   connect(path: string): Socket;
@@ -21,11 +21,11 @@ export interface StartedServer {
 
 export interface ServerListener {
   readonly onMessages: (messages: readonly FromThread[]) => void;
-  /** It has ended, by itself or by `terminate`. May be called more than once. */
+  /** Called when it has ended, by itself or by `terminate`. May be called more than once. */
   readonly onEnd: (error: Error) => void;
 }
 
-/** Heap, in MiB. Arguments are bounded before they are parsed, so that it is not reached by one value. */
+/** Heap, in MiB. Arguments are bounded before they are parsed, so that no single value can reach it. */
 const HEAP_MB = 1_024;
 /** Variables that a process inherits: those by which it finds programs, certificates and the folder of scratch files. */
 const INHERITED = [
@@ -59,7 +59,7 @@ function startThread({ onMessages, onEnd }: ServerListener): UnsetServer {
   const worker = new Worker(entry(), {
     name: "glovebox-broker",
     resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
-    // Pipes that are opened by name become sockets, which close them: nobody may close their numbers once more.
+    // Pipes that are opened by name become sockets, which close their numbers: Node must not close those once more.
     trackUnmanagedFds: false,
   });
   worker.on("message", onMessages);

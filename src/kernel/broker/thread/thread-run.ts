@@ -17,7 +17,7 @@ export class ThreadRun {
   readonly outbox: Outbox<ToThread>;
   /** Sessions of calls, by the calls' numbers. */
   readonly sessions = new Map<number, HostSession>();
-  /** Estimated time until a further request of a tenant would run, in milliseconds, as the thread told it. */
+  /** Estimated time until a further request of a tenant would run, in milliseconds, as the thread reported it. */
   readonly backlogs = new Map<string, number>();
   /** Questions of packages' capabilities, by their requests. */
   readonly questions = new Map<number, AbortController>();
@@ -46,7 +46,7 @@ export class ThreadRun {
     this.outbox = new Outbox((messages) => this.server.post(messages));
   }
 
-  /** The number of a policy or a tool, which is told before the first message with that number. */
+  /** The number of a policy or a tool, which is sent before the first message with that number. */
   numberOf(what: "policy" | "tool", value: object, tell: (number: number) => ToThread): number {
     const told = this.#told.get(value);
     if (told !== undefined) return told;

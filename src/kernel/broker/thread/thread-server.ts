@@ -19,7 +19,7 @@ import { ServedCall } from "./served-call.ts";
 import { ThreadTime } from "./thread-time.ts";
 import type { PipeListener, WorkerPipe } from "./worker-pipe.ts";
 
-/** Time between two messages about a tenant's backlog, and about what running calls use, in milliseconds. */
+/** Time between two messages about a tenant's backlog, and about the usage of running calls, in milliseconds. */
 const BACKLOG_EVERY_MS = 250;
 const SPENT_EVERY_MS = 250;
 
@@ -39,7 +39,7 @@ export class ThreadServer implements PipeListener {
   readonly #policies = new Map<number, Grants>();
   readonly #tools = new Map<number, ToldTool>();
   readonly #calls = new Map<number, ServedCall>();
-  /** Calls of which the embedder's thread has not been told all. */
+  /** Calls with changes that have not been reported to the embedder's thread. */
   readonly #untold = new Set<ServedCall>();
   readonly #lookups = new Map<number, (addresses: readonly string[] | null) => void>();
   readonly #questions = new Map<number, (end: AnswerEnd) => void>();
@@ -99,7 +99,7 @@ export class ThreadServer implements PipeListener {
     this.#outbox.push({ kind: "broken", pipe: number, reason: error.message });
   }
 
-  /** Only the engine's thread says which call runs on which worker: a worker speaks for no others. */
+  /** Only the engine's thread decides which call runs on which worker: a worker cannot act for other calls. */
   onMessage(pipe: WorkerPipe, message: ToBroker): void {
     const { callNumber, attempt } = message;
     const call = this.#calls.get(callNumber);
@@ -159,7 +159,7 @@ export class ThreadServer implements PipeListener {
     return promise;
   }
 
-  /** Has the embedder's thread carry out a method. Its time there is not this thread's. */
+  /** Has the embedder's thread carry out a method. Its time there is not charged to this thread. */
   readonly #carryOut = (method: HostMethod): Promise<EndedMethod> => {
     const request = ++this.#lastRequest;
     const call = this.#calls.get(method.call);
@@ -247,7 +247,7 @@ export class ThreadServer implements PipeListener {
     this.#calls.set(start.call, new ServedCall(start, tool, grants, thread));
   }
 
-  /** The store is behind the engine's thread. */
+  /** The engine's thread has the store. */
   #keepOf(call: number, keeps: Keeps): CallKeep {
     return {
       ...(keeps === "journal" && { append: (part) => this.#outbox.push({ kind: "append", call, part }) }),
@@ -273,7 +273,7 @@ export class ThreadServer implements PipeListener {
     for (const message of pipe.take(number, attempt)) this.onMessage(pipe, message);
   }
 
-  /** Answers in the next turn of the event loop: by then, all is read that the last attempt had sent. */
+  /** Answers in the next turn of the event loop: by then, all messages of the last attempt have been read. */
   #plan(call: number): void {
     const answer = (): void => this.#outbox.push({ kind: "planned", call, plan: this.#calls.get(call)?.plan() ?? "" });
     setImmediate(() => setImmediate(answer));
@@ -293,14 +293,14 @@ export class ThreadServer implements PipeListener {
     this.#spentTimer ??= setTimeout(() => this.#tellSpent(), SPENT_EVERY_MS);
   }
 
-  /** Ends a call whose worker has said so. Its journal is kept until the engine has heard of it, too. */
+  /** Ends a call at the report of its worker. Its journal is kept until the engine knows of the end, too. */
   #end(call: ServedCall, attempt: AttemptEnd): void {
     if (this.#ended.length === 0) setImmediate(() => this.#tellEnded());
     this.#ended.push({ call, end: call.end(attempt) });
     this.#untold.delete(call);
   }
 
-  /** Tells the sums of calls that ended in one turn of the event loop: the thread's clock is read once for all. */
+  /** Sends the totals of calls that ended in one turn of the event loop: the thread's clock is read once for all. */
   #tellEnded(): void {
     const ended = this.#ended;
     this.#ended = [];
@@ -312,7 +312,7 @@ export class ThreadServer implements PipeListener {
     this.#outbox.flush();
   }
 
-  /** Gives up what it has of a call that has ended: memory that this thread needs no more is moved, not copied. */
+  /** Hands over its part of an ended call's record. The memory is moved, not copied. */
   #keep(number: number): void {
     const call = this.#calls.get(number);
     this.#calls.delete(number);
@@ -344,7 +344,7 @@ export class ThreadServer implements PipeListener {
     this.#outbox.pushLater({ kind: "outcome", ...told });
   }
 
-  /** Tells what running calls have used. */
+  /** Reports the usage of running calls. */
   #tellSpent(): void {
     this.#spentTimer = null;
     this.#time.shareOut();

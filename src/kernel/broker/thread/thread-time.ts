@@ -1,6 +1,6 @@
 /** A call as the thread works for it. */
 export interface TimedCall {
-  /** Time that was measured of its pieces of work, in all, in milliseconds. */
+  /** Measured time of its pieces of work, in all, in milliseconds. */
   readonly measuredMs: number;
   /** Its processor time on the thread, in all, in milliseconds. */
   brokerMs: number;
@@ -15,12 +15,12 @@ interface WorkOfCall {
 }
 
 /**
- * The processor time of the broker thread. Most of what a request costs lies between the pieces that are measured, in
- * sockets and streams: that is shared out by the number of methods that ran.
+ * The processor time of the broker thread. Most of a request's cost lies between the measured pieces, in sockets and
+ * streams: it is shared out by the number of methods that ran.
  */
 export class ThreadTime {
   readonly #calls = new Map<TimedCall, WorkOfCall>();
-  /** Processor time of the thread that has been shared out; its start is nobody's. */
+  /** Processor time of the thread that has been shared out; its start is charged to no call. */
   #sharedMs = threadMs();
 
   /** A method of the call begins. */
@@ -38,7 +38,7 @@ export class ThreadTime {
     if (work !== undefined && work.running > 0) work.running--;
   }
 
-  /** The call has ended, and its time was shared out. */
+  /** Called when the call has ended, and its time was shared out. */
   forget(call: TimedCall): void {
     this.#calls.delete(call);
   }

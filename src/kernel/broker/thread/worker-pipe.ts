@@ -12,16 +12,19 @@ export interface PipeTransport {
   close(): void;
 }
 
-/** Receives what a worker sends of its calls. */
+/** Receives a worker's messages about its calls. */
 export interface PipeListener {
   onOpen(pipe: WorkerPipe): void;
   onMessage(pipe: WorkerPipe, message: ToBroker): void;
-  /** The worker sent what no worker sends, and is no longer trusted. */
+  /** The worker sent an invalid message, and is no longer trusted. */
   onBroken(pipe: WorkerPipe, error: Error): void;
   onClose(pipe: WorkerPipe): void;
 }
 
-/** Longest line of a worker, in characters, where its calls may not send longer ones, and what a line has besides. */
+/**
+ * Longest line of a worker, in characters, unless a call of its may send longer ones; and the length of a line besides
+ * its arguments.
+ */
 const LINE_MAX = 32 * 1024 * 1024;
 const REST_MAX = 64 * 1024;
 /** Maximum number of lines between two messages to the worker, or beginnings of calls. */
@@ -40,11 +43,11 @@ export class WorkerPipe {
   /** Lines since something was sent or began. */
   #lines = 0;
   #outbox = "";
-  /** What calls that the broker does not know yet have sent, by call and attempt. */
+  /** Messages of calls that the broker does not know yet, by call and attempt. */
   readonly #waiting = new Map<string, ToBroker[]>();
   #waitingCount = 0;
   #waitingLength = 0;
-  /** Attempts of calls that have ended, and the number of those that asked for something all the same. */
+  /** Last attempts of calls that have ended, and the number of refused messages. */
   readonly #gone = new BoundedCache<number>(GONE_MAX);
   #refused = 0;
   #isOpen = true;
@@ -84,7 +87,7 @@ export class WorkerPipe {
     this.#outbox += encodeToWorker(settleMessage(asked, response));
   }
 
-  /** Keeps what a call has sent that the broker does not know yet. Returns whether it is the first of that attempt. */
+  /** Keeps a message of a call that the broker does not know yet. Returns whether it is the first of that attempt. */
   wait(message: ToBroker): boolean {
     if ((this.#gone.get(`${message.callNumber}`) ?? 0) >= message.attempt) return false;
     this.#waitingLength += message.kind === "ask" ? message.args.length : 0;
@@ -108,7 +111,7 @@ export class WorkerPipe {
     return waiting;
   }
 
-  /** An attempt of a call that has ended asked for something: nobody waits for it. */
+  /** Discards the messages of an attempt whose call has ended. */
   refuse(callNumber: number, attempt: number): void {
     this.take(callNumber, attempt);
     this.#gone.set(`${callNumber}`, attempt);

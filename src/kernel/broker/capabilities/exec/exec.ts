@@ -21,13 +21,13 @@ interface RunRequest {
 
 /** Outcome of a command, and the time it was given. */
 export interface ExecResult extends Ended {
-  /** The requested timeout, or the grant's where that is shorter. */
+  /** The requested timeout, or the grant's if that is shorter. */
   readonly timeoutMs: number;
 }
 
 const TIMEOUT_MS = 30_000;
 
-/** `exec`: shell commands, each in a sandbox of the operating system. Refuses every command where no sandbox works. */
+/** `exec`: shell commands, each in a sandbox of the operating system. Refuses every command if no sandbox works. */
 export function createExec(options: ExecOptions = {}): Capability<ExecGrant> {
   // A command that waits ends with its call, so the wait needs no limit of its own.
   const late = () => new Error("no command ended in time");
@@ -128,7 +128,7 @@ const OWN: readonly string[] = ["/home", "/tmp", "/dev/shm"];
 export function commandInside({ command, wallMs, mounts }: SandboxedCommand): Inside {
   const given = [...mounts].flatMap(([name, { path, mode }]) => [mode === "rw" ? "--bind" : "--ro-bind", path, name]);
   const own = OWN.flatMap((path) => ownFolder(path, folderBytes));
-  // The system does not limit the number of root's processes. Where the host runs as root, the watch does.
+  // The system does not limit the number of root's processes. If the host runs as root, the watch does.
   const limits = limitCommands({ cpuSeconds: Math.ceil(wallMs / 1000), fileBytes, addressBytes, processes });
   return {
     program: [SHELL, "-c", `${limits}\nexec ${SHELL} -c -- "$1"`, SHELL, command],

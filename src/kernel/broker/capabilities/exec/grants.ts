@@ -131,8 +131,8 @@ export const execGrants: GrantKind<ExecGrant> = {
 };
 
 /**
- * Union of several grants: the maximum of their times and outputs, and all of their mounts. Where two mounts have the
- * same path inside but different folders, the first one wins; the same folder is writable where one of them is.
+ * Union of several grants: the maximum of their times and outputs, and all of their mounts. If two mounts have the
+ * same path inside but different folders, the first one wins; the same folder is writable if one of them is.
  */
 export function mergeExecGrants(grants: readonly ExecGrant[]): ExecGrant {
   const mounts = new Map<string, ExecMount>();
@@ -152,7 +152,7 @@ function least(one: number | null, other: number | null): number | null {
   return Math.min(one, other);
 }
 
-/** Maximum of the values; `null`, no limit, where one of them is `null`. */
+/** Maximum of the values; `null`, no limit, if one of them is `null`. */
 function most(values: readonly (number | null)[]): number | null {
   return values.reduce((one, other) => (one === null || other === null ? null : Math.max(one, other)), 0);
 }

@@ -63,7 +63,7 @@ export interface FetchOptions {
   readonly idleMs?: number | undefined;
 }
 
-/** Thrown where an address is not public. Names no address, because tools need not know it. */
+/** Thrown if an address is not public. Names no address, because tools need not know it. */
 export class PrivateAddressError extends Error {
   override readonly name = "PrivateAddressError";
 }

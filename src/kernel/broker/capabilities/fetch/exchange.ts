@@ -221,7 +221,7 @@ export class Exchange {
   }
 }
 
-/** Discards the rest of a response, or closes its connection where the rest is large. */
+/** Discards the rest of a response, or closes its connection if the rest is large. */
 function discard({ body }: Dispatcher.ResponseData): void {
   body.dump({ limit: DISCARDED_BYTES_MAX, signal: AbortSignal.timeout(DISCARD_MS) }).catch(() => {});
 }

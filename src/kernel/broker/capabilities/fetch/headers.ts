@@ -61,12 +61,12 @@ export function isOfHost(name: string): boolean {
   return DROPPED.has(name) || name.startsWith("proxy-");
 }
 
-/** Adds the host's default headers where the tool has not set them. */
+/** Adds the host's default headers if the tool has not set them. */
 export function withDefaults(headers: readonly Header[]): readonly Header[] {
   return [...headers, ...DEFAULTS.filter(([name]) => !hasHeader(headers, name))];
 }
 
-/** Length of the headers, secrets included. Throws where it exceeds the maximum. */
+/** Length of the headers, secrets included. Throws if it exceeds the maximum. */
 export function lengthOf(headers: readonly Header[]): number {
   return checkLength(headers.reduce((sum, [name, value]) => sum + name.length + value.length, 0));
 }
@@ -86,7 +86,7 @@ export function hasOverride(headers: readonly Header[]): boolean {
   return headers.some(([name]) => OVERRIDES.has(name));
 }
 
-/** Throws where a header is invalid. The message omits the value, which may contain a secret. */
+/** Throws if a header is invalid. The message omits the value, which may contain a secret. */
 export function checkHeader(name: string, value: string): Header {
   if (!NAME.test(name)) throw new FetchFailure("a header has an invalid name");
   if (!VALUE.test(value)) throw new FetchFailure(`the header "${name}" has an invalid value`);

@@ -35,7 +35,7 @@ export class MeteredSocket extends Duplex {
     });
   }
 
-  /** Passes nothing on until `release`: nobody takes the messages. */
+  /** Passes nothing on until `release`, as the tool takes no messages. */
   hold(): void {
     this.#isHeld = true;
     this.pause();
@@ -48,7 +48,7 @@ export class MeteredSocket extends Duplex {
     this.#pass();
   }
 
-  /** The parser resumes whenever it has room, whether or not anybody takes the messages. */
+  /** The parser resumes whenever it has room, whether or not the tool takes the messages. */
   override resume(): this {
     return this.#isHeld ? this : super.resume();
   }

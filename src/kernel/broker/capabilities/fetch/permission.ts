@@ -11,7 +11,7 @@ export interface RequestPermit {
 
 /** Decides on requests and counts their bytes. */
 export interface RequestPermission {
-  /** Counts a request and returns its permissions. Throws where it is not permitted. */
+  /** Counts a request and returns its permissions. Throws if it is not permitted. */
   admit(method: string, url: URL): RequestPermit;
   /** Counts bytes, and returns the number of them within the limit. */
   take(bytes: number, permit: RequestPermit): number;

@@ -5,7 +5,7 @@ import type { RedactedStream } from "../../../base/redaction/redactor.ts";
 import type { OnHost } from "../capability.ts";
 import { ByteMeter, PieceMeter } from "./decoding.ts";
 
-/** A part of a body as sent to the tool: text where it is valid UTF-8, else Base64. */
+/** A part of a body as sent to the tool: text if it is valid UTF-8, else Base64. */
 export type BodyData = { readonly text: string } | { readonly base64: string };
 
 export function readBodyData(part: BodyData): string | Buffer {
@@ -46,7 +46,7 @@ interface BodySource {
   readonly take: (bytes: number) => number;
   /** Makes the error for bytes beyond the limit. */
   readonly excess: () => Error;
-  /** Removes the secrets of the request; `null` where it had none. */
+  /** Removes the secrets of the request; `null` if it had none. */
   readonly redacted: RedactedStream | null;
   /** Redacts in the tenant's turn. */
   readonly onHost: OnHost;
@@ -138,7 +138,7 @@ export class ResponseBody {
     return chunks;
   }
 
-  /** Returns the available bytes, or waits for the first. Rejects where the body failed. */
+  /** Returns the available bytes, or waits for the first. Rejects if the body failed. */
   read(): Promise<BodyChunk> {
     return this.#inTurn(async () => {
       for (;;) {
@@ -205,7 +205,7 @@ export class ResponseBody {
 
 /** Counts the bytes and pieces of a body; returns the error for a part beyond a limit. */
 function counterOf({ decoders, take, excess }: BodySource): (chunk: Buffer) => Error | null {
-  // Where there are decoders, the pieces are theirs.
+  // If there are decoders, the pieces are theirs.
   const pieces = decoders.length === 0 ? new PieceMeter() : null;
   return (chunk) => pieces?.take(chunk) ?? (take(chunk.length) < chunk.length ? excess() : null);
 }

@@ -30,11 +30,11 @@ const QUEUED_BYTES_MAX = 64 * 1024;
 const MESSAGE_COST = 64;
 /** From here on, more are read again. */
 const RESUMED_BYTES = QUEUED_BYTES_MAX / 2;
-/** Maximum pings and pongs of a server: nobody takes them, so nothing else slows them down. */
+/** Maximum pings and pongs of a server: the tool does not take them, so no backpressure slows them down. */
 const CONTROL_FRAMES_MAX = 10_000;
 /** Time that a server has to answer a close. */
 const CLOSE_MS = 2_000;
-/** Headers of a handshake. No extension is offered: a compressed message would take time that nobody pays for. */
+/** Headers of a handshake. No extension is offered: time to decompress messages would be charged to no account. */
 const SENT: ReadonlySet<string> = new Set([
   "sec-websocket-key",
   "sec-websocket-version",
@@ -47,7 +47,7 @@ export class WebSocketConnection {
   readonly #host: SocketHost;
   /** With the protocol `http:` or `https:`, as grants have it. */
   readonly #url: URL;
-  /** Called when it has ended, and nothing of it is left. */
+  /** Called when it has ended, and has released everything. */
   readonly #onEnd: () => void;
   #permit: RequestPermit | null = null;
   #socket: UndiciWebSocket | null = null;
@@ -127,7 +127,7 @@ export class WebSocketConnection {
     return null;
   }
 
-  /** The next message, or the end. Rejects where it ended by an error. */
+  /** The next message, or the end. Rejects if it ended by an error. */
   receive(): Promise<Received> {
     const next = this.#turn.then(async () => {
       for (;;) {
@@ -146,7 +146,7 @@ export class WebSocketConnection {
     return next;
   }
 
-  /** Begins the closing handshake. Messages that come meanwhile are for nobody. */
+  /** Begins the closing handshake. Messages that arrive meanwhile are discarded. */
   close(code: number | undefined, reason: string): void {
     if (this.#isClosing || this.#failure !== null) return;
     const socket = this.#socket;
@@ -159,7 +159,7 @@ export class WebSocketConnection {
     this.#closeTimer = setTimeout(() => this.#metered?.destroy(), CLOSE_MS);
   }
 
-  /** Ends it at once; a server is told. */
+  /** Ends it at once, and notifies the server. */
   destroy(reason: Error): void {
     this.#fail(reason);
     this.#socket?.close();
@@ -233,7 +233,7 @@ function costOf(message: BodyData): number {
   return MESSAGE_COST + ("text" in message ? message.text.length : message.base64.length);
 }
 
-/** What counts the pings and pongs of each WebSocket; undici tells of those of all. */
+/** Counters of the pings and pongs of each WebSocket; undici reports those of all together. */
 const controlCounters = new WeakMap<object, () => void>();
 let isSubscribed = false;
 

@@ -11,7 +11,7 @@ export interface HeldFile extends AsyncDisposable {
 
 /** Holds files, so that a file swapped after the check is not taken for the one that was checked. */
 export interface FileHolder {
-  /** Holds a mount's folder. Throws where the path no longer leads to the folder of the policy. */
+  /** Holds a mount's folder. Throws if the path no longer leads to the folder of the policy. */
   root(folder: string): Promise<HeldFile>;
   hold(path: string): Promise<HeldFile>;
   /** Opens the same file that is held. */
@@ -38,7 +38,7 @@ export const descriptorFileHolder: FileHolder = {
   async root(folder) {
     const held = await holdByDescriptor(folder, O_DIRECTORY);
     try {
-      // The kernel reports the path of what it opened, which differs where a parent has become a link to elsewhere.
+      // The kernel reports the path of what it opened, which differs if a parent has become a link to elsewhere.
       if ((await readlink(held.path)) === folder) return held;
       throw new SystemError("ENOENT");
     } catch (error) {

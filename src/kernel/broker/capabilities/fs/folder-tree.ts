@@ -18,7 +18,7 @@ export class FolderTree {
     this.#path = path;
   }
 
-  /** Entries of a held folder, and of the folders below where `recursive`. */
+  /** Entries of a held folder, and of the folders below if `recursive`. */
   async list(folder: HeldFile, recursive: boolean, prefix = "", depth = 0): Promise<FolderEntry[]> {
     const entries: FolderEntry[] = [];
     for (const { name, kind } of await this.#read(folder, depth)) {
@@ -53,7 +53,7 @@ export class FolderTree {
     return found;
   }
 
-  /** Holds a folder; `null` where the name is no longer a folder. */
+  /** Holds a folder; `null` if the name is no longer a folder. */
   async #holdFolder(folder: HeldFile, name: string): Promise<HeldFile | null> {
     try {
       const held = await this.#operation.call.holder.hold(child(folder, name));

@@ -158,7 +158,7 @@ class FsSession implements OpenCapability {
     await this.#queue.onIdle();
     if (this.#scratch === null) return;
     await this.#scratch.then((folder) => this.#host.scratches.remove(folder));
-    // Where the folder could not be removed, its bytes stay counted.
+    // If the folder could not be removed, its bytes stay counted.
     this.#call.budget.end();
   }
 

@@ -8,9 +8,9 @@ import { SystemError } from "./system-error.ts";
 /** Types of file systems that answer without a network or another process. The layers of an overlay may be elsewhere. */
 const LOCAL_TYPES: ReadonlySet<string> = new Set(["ext2", "ext3", "ext4", "xfs", "btrfs", "tmpfs", "f2fs", "zfs"]);
 const FOLDERS_MAX = 256;
-/** A folder is looked at again after this time: something else may have been mounted in it. */
+/** Time after which a folder is checked again: something else may have been mounted in it. */
 const KNOWN_MS = 5_000;
-/** Descriptors that are opened on this thread in one turn of its event loop: some milliseconds with what is read. */
+/** Descriptors that are opened on this thread in one turn of its event loop: some milliseconds, reads included. */
 export const TURN_AT_ONCE = 64;
 const { O_DIRECTORY, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 
@@ -27,14 +27,14 @@ export function isLocal(folder: string): boolean {
   return answer;
 }
 
-/** Asks the kernel's list of mounts, and no file system: one that has stopped would stop this thread. */
+/** Reads the kernel's list of mounts, and asks no file system: one that hangs would block this thread. */
 function findLocal(folder: string): boolean {
   try {
     const mounts = mountsOfSystem();
     if (mounts.some(({ point }) => point !== folder && isWithin(point, folder))) return false;
     const above = mounts.filter(({ point }) => isWithin(folder, point));
     const nearest = Math.max(...above.map(({ point }) => point.length));
-    // Of several at one place, the last one covers the others.
+    // Of several mounts at one place, the last one covers the others.
     return LOCAL_TYPES.has(above.findLast(({ point }) => point.length === nearest)?.type ?? "");
   } catch {
     return false;
@@ -51,8 +51,8 @@ interface MountPoint {
 }
 
 /**
- * The fifth field of each line is the place, in which octal numbers stand for blanks, and the one behind a hyphen the
- * type (proc_pid_mountinfo(5)).
+ * The fifth field of each line is the mount point, with blanks as octal numbers; the field after a hyphen is the type
+ * (proc_pid_mountinfo(5)).
  */
 function mountsOfSystem(): readonly MountPoint[] {
   const unescape = (text: string) =>

@@ -53,8 +53,8 @@ export const mountGrants: GrantKind<Mounts> = {
 };
 
 /**
- * Union of several grants. Where two mounts have the same name but different folders, the first one wins; the same
- * folder is writable where one of them is.
+ * Union of several grants. If two mounts have the same name but different folders, the first one wins; the same
+ * folder is writable if one of them is.
  */
 export function mergeMounts(grants: readonly Mounts[]): Mounts {
   const merged = new Map<string, Mount>();

@@ -73,7 +73,7 @@ export class FsRefusals {
     return this.#deny(path, why, "use a file: devices, pipes and sockets are never granted");
   }
 
-  /** Refusal where a limit of the capability is exceeded. */
+  /** Refusal if a limit of the capability is exceeded. */
   beyond(path: string, granted: string, remedy: string): CapabilityRefusal {
     return new CapabilityRefusal("limit", `fs.${this.#method} exceeds a limit`, {
       asked: this.#asked(path),
@@ -188,7 +188,7 @@ export class FsOperation {
   }
 }
 
-/** The file or folder at a target. Throws `ENOENT` where none exists. */
+/** The file or folder at a target. Throws `ENOENT` if none exists. */
 export function requireFound({ held }: MountTarget): HeldFile {
   if (held === null) throw new SystemError("ENOENT");
   return held;

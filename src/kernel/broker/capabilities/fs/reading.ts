@@ -6,7 +6,7 @@ import { type FolderEntry, FolderTree } from "./folder-tree.ts";
 import { LocalFile } from "./local-holder.ts";
 import { requireFound, requireFile, type FileKind, kindOf, type FsOperation, type MountTarget } from "./operation.ts";
 
-/** Content of a file as sent to the tool: text where it is valid UTF-8, else Base64. */
+/** Content of a file as sent to the tool: text if it is valid UTF-8, else Base64. */
 export type FileContent = { readonly text: string } | { readonly base64: string };
 
 /** Maximum bytes read between two checks of the call's limits. */
@@ -15,7 +15,7 @@ const CHUNK_LEAST_BYTES = 4_096;
 /** Maximum length of files on local file systems that are read on this thread. */
 export const QUICK_BYTES = 64 * 1024;
 
-/** Encodes bytes: as text, lossily, where the tool asks for text; else losslessly. */
+/** Encodes bytes: as text, lossily, if the tool asks for text; else losslessly. */
 function contentOf(bytes: Buffer, wantsText: boolean): FileContent {
   // Base64 for content with zero bytes: JSON writes six characters for each of them.
   if (wantsText || (isUtf8(bytes) && !bytes.includes(0))) return { text: bytes.toString("utf8") };
@@ -85,7 +85,7 @@ export async function readFile(operation: FsOperation, request: ReadRequest): Pr
   return contentOf(await readBytes(operation, target, request), request.encoding === "utf8");
 }
 
-/** Bytes of a file, or of a part of it. Throws where that is more than one operation may read. */
+/** Bytes of a file, or of a part of it. Throws if that is more than one operation may read. */
 export async function readBytes(
   operation: FsOperation,
   target: MountTarget,

@@ -8,10 +8,10 @@ import { codeOf, SystemError } from "./system-error.ts";
 export interface PathTarget extends AsyncDisposable {
   /** Names below the mount, without links. */
   readonly names: readonly string[];
-  /** `null` where the target is the mount's own folder. */
+  /** `null` if the target is the mount's own folder. */
   readonly folder: HeldFile | null;
   readonly name: string;
-  /** `null` where nothing of that name exists. */
+  /** `null` if nothing of that name exists. */
   readonly held: HeldFile | null;
 }
 
@@ -82,7 +82,7 @@ function turn(behind: PathNames, link: string, ahead: PathNames, { root, escape 
   let start = behind;
   let names = link.split(path.sep);
   if (path.isAbsolute(link)) {
-    // An absolute link is a path of the host. It stays inside where it begins with the mount's real folder.
+    // An absolute link is a path of the host. It stays inside if it begins with the mount's real folder.
     const below = path.join(root, path.sep);
     if (link !== root && !link.startsWith(below)) throw escape();
     start = [];

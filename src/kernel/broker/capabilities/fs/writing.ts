@@ -16,7 +16,7 @@ const { O_APPEND, O_RDWR, O_WRONLY } = constants;
 /** Maximum attempts to open a file that another process creates or removes at the same time. */
 const TRIES_MAX = 8;
 
-/** `w` replaces the content, `a` appends; `x` fails where the file exists. */
+/** `w` replaces the content, `a` appends; `x` fails if the file exists. */
 type Flag = "w" | "wx" | "a" | "ax";
 
 export async function writeFile(
@@ -130,7 +130,7 @@ export async function removeFolder(operation: FsOperation, { path }: { readonly 
   return null;
 }
 
-/** Renames within a mount. Mounts act as separate file systems, even where they share one on the host. */
+/** Renames within a mount. Mounts act as separate file systems, even if they share one on the host. */
 export async function rename(
   operation: FsOperation,
   { path, to }: { readonly path: string; readonly to: string },
@@ -157,7 +157,7 @@ async function openToWrite(operation: FsOperation, path: string, flag: Flag, byt
     await using target = await operation.claim(path, !isNew);
     if (isNew && target.held !== null) throw new SystemError("EEXIST");
     const { holder } = operation.call;
-    // Also where the file is made: another operation may write to it before this one does.
+    // Also if the file is made: another operation may write to it before this one does.
     const flags = O_WRONLY | (flag === "a" || flag === "ax" ? O_APPEND : 0);
     if (target.held !== null) {
       const handle = await holder.reopen(requireFile(operation, target), flags);
@@ -174,7 +174,7 @@ async function openToWrite(operation: FsOperation, path: string, flag: Flag, byt
   }
 }
 
-/** Counts the bytes to be written to an open file; closes the file unchanged where they exceed a limit. */
+/** Counts the bytes to be written to an open file; closes the file unchanged if they exceed a limit. */
 async function counted(
   operation: FsOperation,
   target: MountTarget,

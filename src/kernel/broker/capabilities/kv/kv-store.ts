@@ -74,7 +74,7 @@ export type SetOutcome =
 
 /**
  * Entries by namespace. A namespace is any text, and empty until something is written to it. Operations are atomic.
- * Throws a `StoreError`, synchronously or as a rejection, where the store fails.
+ * Throws a `StoreError`, synchronously or as a rejection, if the store fails.
  */
 export interface KvStore {
   get(caller: StoreCaller, namespace: string, key: string): StoredEntry | null | Promise<StoredEntry | null>;
@@ -86,5 +86,5 @@ export interface KvStore {
   close(): void | Promise<void>;
 }
 
-/** Opens a plugin's store on the broker's thread. `own`: what the store's factory has resolved. */
+/** Opens a plugin's store on the broker's thread. `own`: the options that the store's factory has resolved. */
 export type OpenKvStore = (own: object) => KvStore;

@@ -53,7 +53,7 @@ export function createKv(openStore: () => KvStore): Capability<number> {
       store ??= openStore();
       const namespace = new KvNamespace(store, call, Math.max(...grants));
       return {
-        // Only where a write has a name of its own, that is done once however often it is asked for.
+        // Only if writes have names: a named write is done once, however often it is requested.
         isRepeatable: () => call.effectsId !== undefined,
         invoke: (method, args, step) => namespace.invoke(method, args, step),
       };
@@ -62,7 +62,7 @@ export function createKv(openStore: () => KvStore): Capability<number> {
   };
 }
 
-/** How its store is opened. Rejects where the module of a plugin's store cannot be imported. */
+/** Returns the function that opens its store. Rejects if the module of a plugin's store cannot be imported. */
 export async function kvOpener(options: KvStoreOptions): Promise<() => KvStore> {
   if ("path" in options) return () => new SqliteKvStore(options);
   const { open } = (await import(options.module)) as { readonly open: OpenKvStore };

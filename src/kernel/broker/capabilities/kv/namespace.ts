@@ -11,7 +11,7 @@ import {
 } from "../capability.ts";
 import type { Condition, KvStore, Page, SetOutcome, StoredEntry } from "./kv-store.ts";
 
-/** Quota of a namespace where the policy sets none. */
+/** Quota of a namespace if the policy sets none. */
 const QUOTA_DEFAULT_BYTES = 1024 * 1024;
 const QUOTA_MAX_BYTES = 1024 * 1024 * 1024;
 

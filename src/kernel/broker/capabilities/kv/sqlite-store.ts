@@ -70,7 +70,9 @@ interface EntryRow {
 
 const NAMESPACE = "(SELECT id FROM namespace WHERE name = ?)";
 
-/** Writes that have a name, with what became of them. Files of earlier engines do not have it, and later ones may ignore it. */
+/**
+ * Named writes with their outcomes. Files of earlier engines do not have the table, and later engines may ignore it.
+ */
 const NAMED_SQL = `
   CREATE TABLE IF NOT EXISTS named (
     n INTEGER PRIMARY KEY, namespace INTEGER NOT NULL, name TEXT NOT NULL, done_ms INTEGER NOT NULL, outcome TEXT NOT NULL,
@@ -78,7 +80,7 @@ const NAMED_SQL = `
   ) STRICT;
   CREATE INDEX IF NOT EXISTS named_order ON named (namespace, n);
 `;
-/** Named writes between two that remove the oldest of their namespace. */
+/** Number of named writes between two removals of a namespace's oldest ones. */
 const NAMES_BETWEEN = 256;
 
 const STATEMENTS = {
@@ -148,7 +150,7 @@ export class SqliteEntries {
     return this.#transaction.run(() => this.#once({ namespace, once, nowMs }, remove, () => true));
   }
 
-  /** Does a write that has a name once: another time, it has the outcome of the first. */
+  /** Does a named write once: a repetition has the outcome of the first. */
   #once<Outcome>(
     {
       namespace,

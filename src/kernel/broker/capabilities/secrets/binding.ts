@@ -13,8 +13,8 @@ export interface SecretBinding {
   /** Place of the secret: `header:NAME`, `query:NAME`, `basic:user`, `basic:password` or `body`. Default: `header:authorization`. */
   readonly in?: SecretPlace;
   /**
-   * How the secret is written in a header or a parameter of the query, with `{}` in its place: `Bearer {}`. The tool
-   * then writes exactly that, or the placeholder alone. Default: the tool decides what stands around it.
+   * Form of the secret in a header or a parameter of the query, with `{}` in its place: `Bearer {}`. The tool then
+   * writes exactly that, or the placeholder alone. Default: the tool chooses the text around it.
    */
   readonly as?: string;
   /** Methods of the requests. Default: all methods. */
@@ -43,9 +43,9 @@ const LIST_MAX = 100;
 
 /** One binding of a secret. */
 export class Binding {
-  /** In lower case where it is a header. */
+  /** In lower case if it is a header. */
   readonly place: string;
-  /** The texts before and after the secret; `null` where the tool decides that. */
+  /** The texts before and after the secret; `null` if the tool decides that. */
   readonly template: readonly [before: string, after: string] | null;
   readonly #pattern: OriginPattern;
   readonly #methods: readonly string[] | null;

@@ -52,7 +52,7 @@ export function namesIn(texts: readonly string[]): ReadonlySet<string> {
   return new Set(written.flatMap((text) => [...placeholdersOf(text).take(PLACEHOLDERS_MAX + 1)]));
 }
 
-/** The name in each placeholder of a text. A text of megabytes may consist of placeholders: nobody reads them all. */
+/** The name in each placeholder of a text. Read lazily: a text of megabytes may consist of placeholders. */
 function placeholdersOf(text: string): IteratorObject<string> {
   return text.matchAll(PLACEHOLDER).map(([, name = ""]) => name);
 }
@@ -127,7 +127,7 @@ export class Placeholders {
     return basic.scheme + Buffer.from(halves.join(":"), "latin1").toString("base64");
   }
 
-  /** Headers that the host adds: those of the call's secrets that are injected, where the tool has set none. */
+  /** Headers that the host adds: those of the call's secrets that are injected, if the tool has set none. */
   #injected(own: readonly HeaderPair[]): readonly HeaderPair[] {
     const { secrets, hasLeftOrigin } = this.#options;
     if (hasLeftOrigin || secrets.injected.length === 0) return [];
@@ -147,7 +147,7 @@ export class Placeholders {
     return [...added];
   }
 
-  /** `text`: what the tool means. `raw`: the same as it was written, which is kept where nothing is filled in. */
+  /** `text`: the decoded text. `raw`: the text as the tool wrote it, which is kept if nothing is filled in. */
   #fill(text: string, place: string, write: SecretEncoding, raw = text): string {
     // Count first: replacing too many placeholders could exhaust memory.
     const written = placeholdersOf(text).filter((name) => this.#options.written.has(name));
@@ -206,7 +206,7 @@ export class Placeholders {
     const missing = secret.bindings.map((binding) => binding.missing(this.#options, place));
     const bindings = secret.bindings.filter((_, at) => missing[at] === null);
     if (bindings.length > 0) return { secret, bindings };
-    // What the nearest binding lacks.
+    // The part that the nearest binding lacks.
     const reason = (["path", "method", "place"] as const).find((part) => missing.includes(part)) ?? "origin";
     throw this.#unbound(secret, place, reason);
   }
@@ -236,7 +236,7 @@ const REASONS: {
   redirect: ({ origin }) => `is not sent after a redirect to another origin, here ${origin}`,
 };
 
-/** Whether a text is a placeholder alone, or written as the binding says. */
+/** Whether a text is a placeholder alone, or has the form of the binding. */
 function isAs({ template }: Binding, text: string, name: string): boolean {
   const placeholder = placeholderOf(name);
   return text === placeholder || (template !== null && text === template[0] + placeholder + template[1]);

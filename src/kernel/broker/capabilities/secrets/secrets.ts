@@ -13,8 +13,8 @@ type SecretSource = { readonly value: string } | { readonly env: string } | { re
 export interface SecretUse {
   readonly bind: readonly SecretBinding[];
   /**
-   * Whether the host adds the secret to requests of tools that are granted it, where the tool does not set the header.
-   * For bindings to headers and to `basic:`. Default: false.
+   * Whether the host adds the secret to requests of tools that are granted it, if the tool does not set the header. For
+   * bindings to headers and to `basic:`. Default: false.
    */
   readonly inject?: boolean;
   /**
@@ -58,7 +58,7 @@ const REDACTORS_MAX = 256;
 const TABLES_BYTES_MAX = 64 * 1024 * 1024;
 const FIELDS: ReadonlySet<string> = new Set(["value", "env", "file", "bind", "inject", "echoes", "origins"]);
 
-/** The text that stands for a secret wherever a tool can see it. */
+/** The text in place of a secret wherever a tool can see it. */
 export function placeholderOf(name: string): string {
   return `glovebox.secret.${name}.`;
 }
