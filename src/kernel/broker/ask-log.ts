@@ -62,10 +62,7 @@ export class AskLog {
     });
   }
 
-  /**
-   * JSON: `{ asks, asksOmitted }`, in the order in which they were made. A repeated one has the outcome of its first
-   * run.
-   */
+  /** JSON: `{ asks, asksOmitted }`, in the order of the calls. A repeated one has the outcome of its first run. */
   text(): string {
     const made = new Map(this.#asks.flatMap((ask) => (ask.isReplayed ? [] : [[ask.step, ask] as const])));
     const asks = this.#asks.map((ask) => {

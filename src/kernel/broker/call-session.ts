@@ -183,8 +183,8 @@ export class BrokerSession implements CallSession {
   }
 
   /**
-   * The journal of a run that only waits; `null` if the run is not at rest yet. Its later capability calls wait until
-   * `goOn` or its end.
+   * The journal of a run that only waits; `null` if it is not at rest yet. Its later capability calls wait until
+   * `goOn`.
    */
   snapshot({ asked, delivered, open }: RunProgress): SessionSnapshot | null {
     const { journal } = this;

@@ -89,10 +89,7 @@ export class ReadPolicy {
     );
   }
 
-  /**
-   * The reason for which rules that name the subject do not apply to it: its registrant or its digest; `null` for
-   * neither.
-   */
+  /** The reason that excludes the subject from rules that name it: its registrant or its digest; `null` for neither. */
   obstacle(subject: PolicySubject, capability: string): "registrant" | "digest" | null {
     const named = this.#rules.filter(({ rule, allow }) => allow.has(capability) && isNamed(rule, subject));
     if (named.length === 0) return null;

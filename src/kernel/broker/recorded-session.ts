@@ -25,10 +25,7 @@ export class RecordedSession implements CallSession {
     respond({ kind: "diverged", message });
   }
 
-  /**
-   * No handler runs, so there are no effects. If a call makes fewer capability calls than recorded, its different
-   * result shows that.
-   */
+  /** No handler runs, so there are no effects. Fewer capability calls than recorded show as a different result. */
   end(): SessionEnd {
     return { effects: 0, lastRefusal: this.#lastRefusal, isBehind: false, journal: null };
   }

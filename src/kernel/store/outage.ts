@@ -19,11 +19,11 @@ export interface RedisProblem {
   readonly kind: RedisProblemKind;
   /** Code of the system, of TLS or of Redis, such as `ECONNREFUSED` or `WRONGPASS`. */
   readonly code: string;
-  /** What happens, as a clause about Redis: `refuses the login`. */
+  /** The failure, as a clause about Redis: `refuses the login`. */
   readonly what: string;
-  /** What to do. */
+  /** The remedy. */
   readonly remedy: string;
-  /** Whether it stays until somebody changes the configuration or Redis: trying again does not help. */
+  /** Whether it lasts until the configuration or Redis is changed: retries do not help. */
   readonly isLasting: boolean;
 }
 
@@ -33,17 +33,17 @@ export type StoreUse = "kv" | "idempotency" | "calls";
 /** Uses of Redis. */
 export type RedisUse = "fleet" | StoreUse;
 
-/** Redis cannot be used: told at once, and then again and again while it lasts. */
+/** Redis cannot be used: reported at once, and then repeatedly while it lasts. */
 export interface RedisDown extends Pick<RedisProblem, "kind" | "code" | "isLasting"> {
   readonly uses: readonly RedisUse[];
-  /** What happens, what it means for calls, and what to do. Without addresses or secrets. */
+  /** The failure, its effect on calls, and the remedy. Without addresses or secrets. */
   readonly message: string;
   readonly downMs: number;
 }
 
 export interface RedisUp {
   readonly uses: readonly RedisUse[];
-  /** For how long it could not be used. */
+  /** Time for which it could not be used. */
   readonly downMs: number;
 }
 
@@ -52,7 +52,7 @@ export interface RedisListener {
   readonly onUp: (event: RedisUp) => void;
 }
 
-/** What lasts less is not told: another process holds a file's lock for a moment again and again. */
+/** Shorter outages are not reported: another process often has a file's lock for a moment. */
 const LASTING_MS = 1_000;
 /** First pause between reports of one outage, and the longest. */
 const AGAIN_MS = 5_000;
@@ -69,7 +69,7 @@ export class ReportPauses {
     return this.#ms;
   }
 
-  /** An outage begins. Returns whether there was none for a while. */
+  /** Begins an outage. Returns whether there was none for a while. */
   begin(nowMs: number): boolean {
     const isCalm = nowMs - this.#upMs >= CALM_MS;
     if (isCalm) this.#ms = AGAIN_MS;
@@ -80,7 +80,7 @@ export class ReportPauses {
     this.#ms = Math.min(2 * this.#ms, AGAIN_MOST_MS);
   }
 
-  /** An outage has ended. */
+  /** Ends an outage. */
   end(nowMs: number): void {
     this.#upMs = nowMs;
   }
@@ -91,7 +91,7 @@ export interface OutageTold<Problem> {
   readonly onUp: (downMs: number) => void;
 }
 
-/** Tells when a file cannot be used, after a second and then with growing pauses, and when it can be used again. */
+/** Reports that a file cannot be used, after a second and then with growing pauses, and that it can be used again. */
 export class OutageReport<Problem> {
   readonly #told: OutageTold<Problem>;
   #problem: Problem | null = null;

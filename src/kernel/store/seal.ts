@@ -12,16 +12,16 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 /** Random bytes of each text: the first half derives its key, the second is its nonce. */
 const RANDOM_BYTES = 2 * NONCE_BYTES;
-/** Salt: constant, because everybody who knows the secret must derive the same key. */
+/** Salt: constant, because all users of the secret must derive the same key. */
 const PURPOSE = "glovebox seal 1";
 /** Differs in length from the random bytes that `keyOf` hashes with the same key. */
 const MARKED = "glovebox mark 1";
-/** Begins each text of which a digest is made: none is as long as those above. */
+/** Prefix of each text of which a digest is made: none is as long as those above. */
 const DIGESTED = "glovebox digest 1";
 const MARK_CHARS = 8;
 const SHORT_CHARS = 12;
 
-/** Thrown where a text cannot be opened: it was changed, moved to another place, or sealed with another secret. */
+/** Thrown if a text cannot be opened: it was changed, moved to another place, or sealed with another secret. */
 export class SealError extends Error {
   override readonly name = "SealError";
 }
@@ -38,7 +38,7 @@ export class Seal {
     this.#key = key;
   }
 
-  /** Derives the key, which takes tens of milliseconds. Throws a `TypeError` where the secret is too short. */
+  /** Derives the key, which takes tens of milliseconds. Throws a `TypeError` if the secret is too short. */
   static of(secret: string | undefined): Seal {
     if (secret === undefined) return new Seal(null);
     if (secret.length < SECRET_LEAST) throw new TypeError(`a secret has at least ${SECRET_LEAST} characters`);
@@ -62,8 +62,8 @@ export class Seal {
   }
 
   /**
-   * Digest of a text, in base64url: the same for everybody with the secret, and by which nobody else finds the text.
-   * Without a secret anybody can.
+   * Digest of a text, in base64url: the same for all users of the secret. Only they can find the text by it; without a
+   * secret, anyone can.
    */
   digest(text: string): string {
     return createHmac("sha256", this.#key ?? "")
@@ -76,7 +76,7 @@ export class Seal {
     return this.digest(text).slice(0, SHORT_CHARS);
   }
 
-  /** Seals a text. `about` is its place: a key of Redis or a row, and a part of it where that holds several texts. */
+  /** Seals a text. `about` is its place: a key of Redis or a row, and a part of it if that has several texts. */
   close(text: string, about: string): string {
     if (this.#key === null) return UNSEALED + text;
     const random = randomBytes(RANDOM_BYTES);
@@ -88,7 +88,7 @@ export class Seal {
     return SEALED + body.toString("base64");
   }
 
-  /** Opens a text. Throws a `SealError` where it was not sealed with the same secret for the same place. */
+  /** Opens a text. Throws a `SealError` if it was not sealed with the same secret for the same place. */
   open(sealed: string, about: string): string {
     if (this.#key === null) {
       if (sealed.startsWith(UNSEALED)) return sealed.slice(UNSEALED.length);

@@ -17,20 +17,20 @@ export interface StoreFactory<Own extends object = object> {
   resolve(address: StoreAddress): Own;
   /** Loads the packages that it needs. Rejects with a `GloveboxError`, `missing_package`, if one is missing. */
   load(): Promise<unknown>;
-  /** Watches whether stores of the plugin can be used: an engine opens all that have the same function by one call. */
+  /** Watches whether stores of the plugin can be used: one call opens all stores with the same function. */
   readonly openProbes?: OpenProbes;
 }
 
-/** Stores that are watched, with their resolved addresses. */
+/** Watched stores, with their resolved addresses. */
 export type ProbedStores = readonly { readonly use: StoreUse; readonly own: object }[];
 export type OpenProbes = (stores: ProbedStores, listener: RedisListener) => Promise<readonly StoreProbe[]>;
 
 export interface StoreProbe extends AsyncDisposable {
-  /** Resolves when it is known whether the store can be used, or after `ms`. Then the listener has been told. */
+  /** Resolves when it is known whether the store can be used, or after `ms`. The listener has been called by then. */
   settled(ms: number): Promise<void>;
 }
 
-/** A store that is used on another thread, which imports what opens it. */
+/** A store that is used on another thread, which imports the module that opens it. */
 export interface ThreadStoreFactory<Own extends object = object> extends StoreFactory<Own> {
   /** File of a module that exports `open`: an `OpenKvStore`, or an `OpenCalls`. */
   readonly module: URL;
@@ -55,20 +55,20 @@ export interface StoreFactories {
   readonly calls?: CallStoreFactory;
 }
 
-/** A plugin's store with its address, as it was resolved. */
+/** A plugin's store with its resolved address. */
 export interface PluginStore<Factory extends StoreFactory = ThreadStoreFactory> {
   readonly factory: Factory;
   readonly own: object;
 }
 
-/** Such a store, as its thread is told of it. */
+/** Such a store, in the form that is sent to its thread. */
 export interface SentStore {
   /** URL of its factory's module. */
   readonly module: string;
   readonly own: object;
 }
 
-/** Throws a `TypeError` where no plugin brings a store for the option, and as its `resolve` does. */
+/** Throws a `TypeError` if no plugin brings a store for the option, and as its `resolve` does. */
 export function pluginStore<Factory extends StoreFactory>(
   option: keyof StoreFactories,
   factory: Factory | undefined,

@@ -85,9 +85,7 @@ export interface MethodShape {
    * false.
    */
   readonly isRead?: boolean | ((args: unknown) => boolean);
-  /**
-   * Whether its handler announces the effect, if a stored call needs that: only the handler knows whether there is one.
-   */
+  /** Whether its handler announces the effect of a stored call: only the handler knows whether there is one. */
   readonly isAnnounced?: true;
   /** Maximum length of the arguments' JSON, in UTF-16 units: then `capability_limit`. Default 1 MiB. */
   readonly inputBytes?: number;

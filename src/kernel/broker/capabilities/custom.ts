@@ -89,9 +89,7 @@ function checkCapability(capability: CustomCapability): CustomCapability {
   return Object.freeze({ name, methods: Object.freeze(Object.fromEntries(described)), ...limited });
 }
 
-/**
- * A method whose schemas are JSON Schemas. A schema with checks beyond its JSON Schema is applied around the handler.
- */
+/** A method with JSON Schemas. A schema with checks beyond its JSON Schema is applied around the handler. */
 function withJsonSchemas(label: string, method: CapabilityMethod): CapabilityMethod {
   const { input, output, handler } = method;
   const [takes, gives] = [describedAs(label, input, "input"), describedAs(label, output, "output")];

@@ -45,8 +45,7 @@ export interface EngineSession {
   ask(ask: CapabilityCall, respond: Respond): void;
   note(note: ReplayNote): void;
   /**
-   * The `ReplayPlan` of a further attempt; `null` if the journal is lost. Later messages of earlier attempts are
-   * ignored.
+   * The `ReplayPlan` of a further attempt; `null` if the journal is lost. Ignores later messages of earlier attempts.
    */
   plan(): Promise<string | null>;
   /** The journal of a run at rest; `null` if it is not at rest yet, or is lost. Capability calls after it wait. */
@@ -58,10 +57,7 @@ export interface EngineSession {
    * of the last attempt; `undefined` if that is not known. `null` for a call without capability calls.
    */
   end(end: AttemptEnd, asked?: boolean): SessionEnd | Promise<SessionEnd> | null;
-  /**
-   * The broker's part of the record of an ended call that is logged; `null` if there is none. If not `isKept`, the
-   * broker forgets it.
-   */
+  /** The broker's part of an ended call's record; `null` if there is none. If not `isKept`, the broker forgets it. */
   take(isKept: boolean): Uint8Array<ArrayBuffer> | Promise<Uint8Array<ArrayBuffer> | null> | null;
 }
 
@@ -75,9 +71,7 @@ export interface SessionRun {
 /** The broker's client, as its sessions need it. */
 export interface SessionHost extends HandlerHost {
   readonly accounts: TenantAccounts;
-  /**
-   * Announces the call to the broker. Returns the run of the broker that has its session, which may be dead already.
-   */
+  /** Announces the call to the broker. Returns the broker's run with its session, which may be dead already. */
   startSession(session: HostSession): SessionRun;
   onOutcome(event: CapabilityEvent): void;
   /** Called at the broker's last message about a call. */

@@ -81,9 +81,7 @@ export interface SessionStart {
   readonly remote: CallOperation | undefined;
 }
 
-/**
- * All capability calls and responses of a call; or nothing, if a parent is stored, whose store is asked before effects.
- */
+/** All capability calls and responses of a call; or nothing, if a parent is stored, which is asked before effects. */
 export type Keeps = "journal" | "nothing";
 
 /** Messages of a call's worker besides its capability calls, by which a further attempt can repeat the call. */
@@ -196,8 +194,7 @@ export type FromThread =
   /** A method of a capability of the embedder's thread. */
   | ({ readonly kind: "handle"; readonly request: number } & HostMethod)
   /**
-   * Estimated time until a further request of the tenant would run, in milliseconds. Sent while it is above 0, and then
-   * 0.
+   * Estimated time until a further request of the tenant would run, in milliseconds. Sent while above 0, and then 0.
    */
   | { readonly kind: "backlog"; readonly tenant: string; readonly ms: number }
   | { readonly kind: "lookup"; readonly lookup: number; readonly hostname: string }

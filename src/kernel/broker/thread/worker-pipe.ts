@@ -21,10 +21,7 @@ export interface PipeListener {
   onClose(pipe: WorkerPipe): void;
 }
 
-/**
- * Longest line of a worker, in characters, unless a call of its may send longer ones; and the length of a line besides
- * its arguments.
- */
+/** Longest line of a worker, in characters, unless its calls may send longer ones; and its length besides arguments. */
 const LINE_MAX = 32 * 1024 * 1024;
 const REST_MAX = 64 * 1024;
 /** Maximum number of lines between two messages to the worker, or beginnings of calls. */

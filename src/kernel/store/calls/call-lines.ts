@@ -3,7 +3,7 @@ import { compileSchema } from "../../base/schema/schema.ts";
 import { CALL_FORMAT, type CallCells, type CallSummary, summaryOf } from "./call-record.ts";
 import type { WrittenDetail } from "./call-redaction.ts";
 
-/** A call with all that is stored of it. */
+/** A call with all of its stored values. */
 export type StoredRow = readonly [cells: CallCells, detail: WrittenDetail | null];
 
 const NAME = { type: "string", maxLength: 256 };
@@ -52,13 +52,13 @@ const LINE = exactly({
   run: { type: ["string", "null"] },
 });
 
-/** A stored call as a line of JSON: as `StoredCall` has it, with what a replay needs as `run`. */
+/** A stored call as a line of JSON: a `StoredCall`, with the inputs of a replay as `run`. */
 export function writeLine([cells, detail]: StoredRow): string {
   const summary = JSON.stringify({ format: CALL_FORMAT, ...summaryOf(cells) }).slice(0, -1);
   return `${summary},"detail":${detail?.json ?? "null"},"run":${JSON.stringify(detail?.run ?? null)}}`;
 }
 
-/** Reads such a line. Throws a `TypeError` that says what is wrong with it. */
+/** Reads such a line. Throws a `TypeError` that names the mistake in it. */
 export function readLine(line: string): StoredRow {
   const value = parsed(line);
   const [violation] = check().check(value);

@@ -1,7 +1,7 @@
 import { isAmong } from "../../base/name-patterns.ts";
 import type { CallCells, CallQuery } from "./call-record.ts";
 
-/** Whether a call is one that is looked for; where a list goes on does not count. */
+/** Whether a call matches a query. The query's cursor does not count. */
 export function isMatch(
   cells: CallCells,
   { tool, tools, tenant, parent, code, text, sinceMs, untilMs }: CallQuery,

@@ -2,10 +2,10 @@ import type { ErrorCode, ToolError } from "../../base/errors.ts";
 import { parseForWriting } from "../../base/exact-json.ts";
 import type { LogLine } from "../../base/result.ts";
 
-/** Format of a stored call. A change that readers of the former one do not understand gets another number. */
+/** Format of a stored call. A change that readers of the present one do not understand gets another number. */
 export const CALL_FORMAT = "glovebox-call/1";
 
-/** What of calls is kept: nothing, their summaries, also the details of those that failed, or everything. */
+/** What is kept of calls: nothing, their summaries, also the details of those that failed, or everything. */
 export const KEEPS = ["nothing", "summaries", "failures", "everything"] as const;
 export type Keep = (typeof KEEPS)[number];
 
@@ -14,14 +14,14 @@ export interface CallSummary {
   readonly id: string;
   /** The name that the caller gave, at most 256 characters. */
   readonly tool: string;
-  /** Version and digest of the tool; `null` where the call was refused before its tool was known. */
+  /** Version and digest of the tool; `null` if the call was refused before its tool was known. */
   readonly version: string | null;
   readonly digest: string | null;
-  /** Empty where the call named none. */
+  /** Empty if the call named none. */
   readonly tenant: string;
   /** Id of the calling call, if a tool made this call. */
   readonly parentId: string | null;
-  /** Where it came from: `library`, `http`, `mcp`, `cli`, `tool`, or the embedder's word. */
+  /** Its origin: `library`, `http`, `mcp`, `cli`, `tool`, or a word of the embedder. */
   readonly surface: string;
   /** Name of the key with which it was made. */
   readonly key: string | null;
@@ -29,18 +29,18 @@ export interface CallSummary {
   readonly code: ErrorCode | "ok";
   /** The message of its error, at most 1,000 characters. */
   readonly error: string | null;
-  /** When the engine accepted it, in milliseconds since the epoch. */
+  /** Time at which the engine accepted it, in milliseconds since the epoch. */
   readonly beginMs: number;
   readonly queueMs: number;
   readonly wallMs: number;
   readonly cpuMs: number;
   /** Length of its arguments and its output as JSON, in UTF-16 units. */
   readonly bytes: number;
-  /** Number of starts; 0 where it never started. */
+  /** Number of starts; 0 if it never started. */
   readonly attempts: number;
   /**
-   * Number of calls for which this one was kept: itself, and those of its tenant before it that came faster than 500 a
-   * second and were not. Successes and failures count apart.
+   * Number of calls for which this one was kept: itself, and earlier ones of its tenant that were not kept, as they
+   * came faster than 500 a second. Successes and failures count apart.
    */
   readonly sampled: number;
 }
@@ -56,11 +56,11 @@ export interface StoredAsk {
   readonly capability: string;
   readonly method: string;
   /**
-   * Its subject: an address without its query, a path, a key or a name, at most 256 characters; `null` where that
-   * is not known, or a value of the call may be a password.
+   * Its subject: an address without its query, a path, a key or a name, at most 256 characters; `null` if it is not
+   * known, or if a value of the call may be a password.
    */
   readonly target: string | null;
-  /** Method of a request of HTTP, such as `POST`; `null` for other capability calls, and where there is no target. */
+  /** Method of a request of HTTP, such as `POST`; `null` for other capability calls, and if there is no target. */
   readonly httpMethod: string | null;
   readonly outcome: "ok" | "denied" | "failed" | "limit";
   /** The error code of its answer. */
@@ -84,21 +84,21 @@ export interface StoredTurn {
   readonly attempt: number;
 }
 
-/** The values of a call. What its schemas call a password is `[redacted]`. */
+/** The values of a call. Passwords, as its schemas declare them, are `[redacted]`. */
 export interface CallDetail {
   readonly arguments: unknown;
   readonly output: unknown;
   readonly error: ToolError | null;
   readonly logs: readonly LogLine[];
-  /** The first 200 capability calls; those of code that was run again after it lost its executor are in it twice. */
+  /** The first 200 capability calls; those of code that ran again after the loss of its executor are in it twice. */
   readonly asks: readonly StoredAsk[];
   /** Number of further ones. */
   readonly asksOmitted: number;
-  /** The first 200, of which the last has the time of all later ones. Of starts that were lost, only the begin. */
+  /** The first 200; the last of them has the time of all later ones. Of lost starts, only the begin. */
   readonly turns: readonly StoredTurn[];
-  /** Grants and limits of the tool at that time, and where each comes from, as `engine.explain` tells them. */
+  /** Grants and limits of the tool at that time, with the source of each, as `engine.explain` returns them. */
   readonly explanation: unknown;
-  /** Whether it may be run again with the answers that it had, as long as its tool is the same. */
+  /** Whether it may be run again with the same answers, as long as its tool is the same. */
   readonly isReplayable: boolean;
   /** Parts that are `null` or empty here, as they were too large or could not be redacted. */
   readonly omitted: readonly DetailPart[];
@@ -107,14 +107,14 @@ export interface CallDetail {
 /** A call as the store has it. */
 export interface StoredCall extends CallSummary {
   readonly format: typeof CALL_FORMAT;
-  /** `null` where it was not to be kept, or is older than details are kept. */
+  /** `null` if it was not to be kept, or is older than details are kept. */
   readonly detail: CallDetail | null;
 }
 
 /** Place of a call in its store: later calls have larger ones. `seq` is a number of at most 15 digits. */
 export type CallPlace = readonly [beginMs: number, seq: number];
 
-/** Inputs of a call's replay, as they are kept. */
+/** Inputs of a call's replay, as the store has them. */
 export interface KeptRun extends Pick<CallSummary, "id" | "tool" | "tenant" | "digest" | "code" | "attempts"> {
   readonly place: CallPlace;
   readonly hasDetail: boolean;
@@ -122,11 +122,11 @@ export interface KeptRun extends Pick<CallSummary, "id" | "tool" | "tenant" | "d
   /** JSON. */
   readonly arguments: string;
   readonly command: string | null;
-  /** JSON of a `RecordedRun`; `null` where it cannot be replayed. */
+  /** JSON of a `RecordedRun`; `null` if it cannot be replayed. */
   readonly run: string | null;
 }
 
-/** Calls to list: those that match all of it. */
+/** Filter of a list of calls: all of its members have to match. */
 export interface CallFilter {
   readonly tool?: string;
   /** Names of tools, each of which may end in `*`; at most 1,000. */
@@ -151,7 +151,7 @@ export interface CallFilter {
 export interface CallPage {
   readonly calls: readonly CallSummary[];
   /**
-   * Continues the list, where there may be more: a page may have fewer calls than its `limit`, as one request looks at no
+   * Continues the list, if there may be more: a page may have fewer calls than its `limit`, as one request reads no
    * more than 20,000.
    */
   readonly cursor: string | null;
@@ -172,7 +172,7 @@ export interface CallQuery {
   readonly tools: readonly string[] | null;
 }
 
-/** A summary on its way to the store: the cells of its row. Names would be copied with each. */
+/** A summary on its way to the store: the cells of its row, as names would be copied with each. */
 export type CallCells = readonly [
   id: string,
   tool: string,
@@ -193,12 +193,12 @@ export type CallCells = readonly [
   sampled: number,
 ];
 
-/** Thrown where what is to be done with a kept call needs what was not kept of it. */
+/** Thrown if an operation on a kept call needs a part that was not kept. */
 export class NotKeptError extends TypeError {
   override readonly name = "NotKeptError";
 }
 
-/** The summary that cells hold. */
+/** The summary in cells. */
 export function summaryOf(cells: CallCells): CallSummary {
   const [id, tool, version, digest, tenant, parentId, surface, key, code, error, beginMs, ...more] = cells;
   const [queueMs, wallMs, cpuMs, bytes, attempts, sampled] = more;
@@ -224,27 +224,29 @@ export interface GivenTurns {
   readonly beginMs: number;
   readonly startsMs: readonly number[];
   readonly cpuMs: number;
-  /** Those of the last start, as its worker told them. */
+  /** Those of the last start, as its worker reported them. */
   readonly told: string;
 }
 
-/** A detail on its way to the store, as JSON: nothing of it is parsed before. */
+/** A detail on its way to the store, as JSON that is not parsed before. */
 export interface DetailTexts {
   readonly arguments: string | null;
   readonly output: string | null;
-  /** The place of the output in `output`, where that is an answer in the terms of the tool's contract. */
+  /** The place of the output in `output`, if that is an answer in the terms of the tool's contract. */
   readonly outputAt: string | null;
   readonly error: string | null;
   /** `[level, message][]`, or empty. */
   readonly logs: string;
   readonly omitted: readonly DetailPart[];
-  /** What the broker's session told: a line of JSON with the capability calls, and one with the journal, in UTF-8. */
+  /**
+   * The record of the session at the broker: a line of JSON with capability calls, and one with the journal, in UTF-8.
+   */
   readonly told: Uint8Array<ArrayBuffer> | null;
   readonly turns: GivenTurns;
   readonly explanation: string | null;
-  /** The members of a recording besides the journal, as JSON; `null` where the call cannot be replayed. */
+  /** The members of a recording besides the journal, as JSON; `null` if the call cannot be replayed. */
   readonly run: string | null;
-  /** The tool's input and output schemas in a list, where one of them may have a password. */
+  /** The tool's input and output schemas in a list, if one of them may have a password. */
   readonly schemas: string | null;
 }
 
@@ -261,7 +263,7 @@ const LIMIT_MAX = 200;
 const ISO_8601 = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)?)?$/;
 const CURSOR = /^(\d{1,15})-(\d{1,15})$/;
 
-/** Checks a filter. Throws a `RangeError` that names what is wrong. */
+/** Checks a filter. Throws a `RangeError` that names the mistake. */
 export function readFilter(filter: CallFilter): CallQuery {
   const { limit = LIMIT_DEFAULT, cursor, tools } = filter;
   if (!Number.isInteger(limit) || limit < 1 || limit > LIMIT_MAX) {
@@ -301,7 +303,7 @@ function timeOf(name: string, value: CallFilter["since"], otherwise: number): nu
   throw new RangeError(`${name} is a time: a Date, milliseconds since 1970, or ISO 8601, as 2026-01-31T12:00:00Z`);
 }
 
-/** `Date.parse` takes nearly any text for a time. */
+/** `Date.parse` reads nearly any text as a time. */
 function parseTime(text: string): number {
   return ISO_8601.test(text) ? Date.parse(text) : Number.NaN;
 }

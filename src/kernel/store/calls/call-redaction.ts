@@ -10,7 +10,7 @@ const UTF8 = new TextDecoder();
 
 export const REDACTED = "[redacted]";
 
-/** Schemas that are looked at for one value by default: hostile ones may refer to each other without an end. */
+/** Maximum schemas read for one value by default: hostile ones may refer to each other without an end. */
 const STEPS_MAX = 1_000_000;
 /** Texts of schemas whose parsed form is remembered. */
 const REMEMBERED_MAX = 64;
@@ -20,16 +20,16 @@ export function mayHidePasswords(schemas: string): boolean {
   return schemas.includes('"writeOnly":true') || schemas.includes('"password"');
 }
 
-/** A detail as it is stored, and what a replay needs besides, both as JSON. */
+/** A detail as it is stored, and the further inputs of a replay, both as JSON. */
 export interface WrittenDetail {
   readonly json: string;
   readonly run: string | null;
 }
 
-/** What a call that has asked nothing has in the place of what its session tells. */
+/** The record of the session of a call without capability calls. */
 const NOTHING_TOLD = ['{"asks":[],"asksOmitted":0}', '{"asks":[],"answers":[]}'] as const;
 
-/** Writes details as they are stored: without what the tool's schemas call a password. */
+/** Writes details as they are stored: without the values that the tool's schemas declare as passwords. */
 export class DetailText {
   readonly #parsed = new BoundedCache<readonly [input: JsonSchema, output: JsonSchema]>(REMEMBERED_MAX);
 
@@ -39,7 +39,7 @@ export class DetailText {
       try {
         return make() ?? "null";
       } catch {
-        // It is nested too deeply, has too much of a schema, or is not what it was said to be.
+        // It is nested too deeply, its schema is too large, or it has another type than declared.
         omitted.push(name);
         return "null";
       }
@@ -68,7 +68,7 @@ export class DetailText {
   }
 }
 
-/** A value as JSON, or the part of it at a place. Text of which nothing is to be changed stays as it is. */
+/** A value as JSON, or the part of it at a place. Text without changes stays as it is. */
 function redacted(json: string | null, place: string | null, schema: JsonSchema, isHiding: boolean): string | null {
   if (json === null || (place === null && !isHiding)) return json;
   const whole = parseForWriting(json);
@@ -82,14 +82,14 @@ function linesOf(logs: string): string {
   return JSON.stringify(lines.map(([level, message]) => ({ level, message })));
 }
 
-/** How many schemas may be looked at yet. */
+/** Number of schemas that may still be read. */
 export interface RedactionSteps {
   left: number;
 }
 
 /**
- * A copy of a value in which `[redacted]` stands for what its schema calls `writeOnly` or a password, in any of the
- * schema's branches. Throws a `RangeError` where that takes more than the given steps.
+ * A copy of a value with `[redacted]` in place of each value that its schema declares as `writeOnly` or a password, in
+ * any of the schema's branches. Throws a `RangeError` if that takes more than the given steps.
  */
 export function redact(value: unknown, schema: JsonSchema, steps: RedactionSteps = { left: STEPS_MAX }): unknown {
   return new Redaction(schema, steps).redact(value, [schema]);
@@ -107,7 +107,7 @@ class Redaction {
     this.#steps = steps;
   }
 
-  /** `schemas`: all that apply to the value, or may. */
+  /** `schemas`: all that apply to the value, or may apply. */
   redact(value: unknown, schemas: readonly unknown[]): unknown {
     const applied = this.#resolve(schemas);
     if (applied.some(isPassword)) return REDACTED;
@@ -121,7 +121,7 @@ class Redaction {
     return Object.fromEntries(members);
   }
 
-  /** The schemas with all those that they name for the same value. */
+  /** The schemas, with all schemas to which they refer for the same value. */
   #resolve(schemas: readonly unknown[]): readonly Readonly<Record<string, unknown>>[] {
     const found = new Set<Readonly<Record<string, unknown>>>();
     const left = [...schemas];
@@ -138,7 +138,7 @@ class Redaction {
     return [...found];
   }
 
-  /** What a reference names. One that is not a pointer into the schema may name any part of it that has a name. */
+  /** The target of a reference. One that is not a pointer into the schema may refer to any named part of it. */
   #referred(reference: unknown): readonly unknown[] {
     if (typeof reference !== "string") return [];
     if (reference === "#") return [this.#root];

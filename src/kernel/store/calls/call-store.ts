@@ -28,19 +28,19 @@ const BATCH_MAX = 256;
 const BATCH_CHARS = 256 * 1024;
 /** Time for which calls are gathered. */
 const GATHER_MS = 250;
-/** What a call counts for besides its values. */
+/** Length that a call counts for besides its values. */
 const CALL_CHARS = 256;
-/** Lists that wait at once, and for how long one does. */
+/** Maximum number of lists that wait, and the maximum wait of one. */
 const ASKS_MAX = 64;
 const ASK_MS = 10_000;
 /** Steps of the ledger that wait at once. */
 const STEPS_MAX = 10_000;
 const UNANSWERED = { isUnanswered: true };
-/** Time to write what waits when the engine closes. */
+/** Time to write waiting calls when the engine closes. */
 const CLOSE_MS = 2_000;
 /** Pause before a thread that ended is started again. */
 const RESTART_MS = 1_000;
-/** Interval at which drops are told. */
+/** Interval of reports about drops. */
 const TELL_MS = 250;
 const HEAP_MB = 256;
 
@@ -48,8 +48,9 @@ const HEAP_MB = 256;
 export interface CallDrop {
   readonly dropped: number;
   /**
-   * `busy`: they came faster than they were written. `locked`, `unreachable`, `full`, `corrupt`, `unusable`: the file, or
-   * Redis, could not be written for so long that too many waited. `ended`: the store ended before it had written them.
+   * `busy`: they came faster than they were written. `locked`, `unreachable`, `full`, `corrupt`, `unusable`: the file,
+   * or Redis, could not be written for so long that too many waited. `ended`: the store ended before it had written
+   * them.
    */
   readonly reason: DropReason;
   /** Time of the first of them, in ISO 8601. */
@@ -58,19 +59,19 @@ export interface CallDrop {
 
 /** State of the store of calls. */
 export interface CallStoreStatus {
-  /** Calls kept, and not kept by reason, since the engine was created. `rate`: a later call stands for them, in its `sampled`. */
+  /** Calls kept, and not kept by reason, since the engine's creation. `rate`: counted in a later call's `sampled`. */
   readonly kept: number;
   readonly dropped: Readonly<Record<DropReason, number>>;
-  /** Size of the file without free space, or of what all servers keep in Redis; 0 before its first use. */
+  /** Size of the file without free space, or of the data of all servers in Redis; 0 before its first use. */
   readonly bytes: number;
-  /** Why nothing can be kept now; `null` while all is well. */
+  /** The reason for which nothing can be kept now; `null` without a problem. */
   readonly problem: string | null;
 }
 
 export interface CallStoreListener extends OutageListener {
   readonly onDrop: (drop: CallDrop) => void;
   readonly onRenewed: (reason: "corrupt" | "gone") => void;
-  /** Another process has kept a call, and `watch` asks for it. */
+  /** Called if another process has kept a call, and `watch` is on. */
   readonly onHeard: (cells: CallCells) => void;
 }
 
@@ -98,7 +99,7 @@ export class CallStore {
   #restartMs = 0;
   #gathered: CallRow[] = [];
   #gatheredChars = 0;
-  /** Memory of its rows that goes with them. */
+  /** Memory of its rows that is moved with them. */
   #moved: ArrayBuffer[] = [];
   #gathering: NodeJS.Timeout | null = null;
   /** Batches that the thread has not answered, oldest first. */
@@ -116,10 +117,10 @@ export class CallStore {
   #bytes = 0;
   readonly #dropped: Record<DropReason, number>;
   #problem: StoreProblem | null = null;
-  /** Of a file: what is wrong with Redis is told by its probe. */
+  /** For a file only: the probe of Redis reports its problems. */
   readonly #outage: OutageReport<StoreProblem> | null;
   readonly #probe: FileProbe | null;
-  /** Drops that were not told yet. */
+  /** Drops that were not reported yet. */
   #untold: CallDrop | null = null;
   #telling: NodeJS.Timeout | undefined;
   #isWatched = false;
@@ -129,7 +130,7 @@ export class CallStore {
     this.settings = settings;
     this.#listener = listener;
     this.#outage = "path" in settings ? outageReport(settings.path, listener) : null;
-    // What the thread has found out meanwhile is newer.
+    // A finding of the thread in the meantime is newer.
     const onLook = (now: StoreProblem | null, before: StoreProblem | null): void =>
       this.#problem === before ? this.#setProblem(now) : undefined;
     this.#probe = "path" in settings ? new FileProbe(settings.path, onLook) : null;
@@ -167,12 +168,12 @@ export class CallStore {
     return this.#answerOf(this.#durable, ask);
   }
 
-  /** Counts a call that is not kept, as a later one stands for it. */
+  /** Counts a call that is not kept, as a later one counts for it. */
   skip(): void {
     this.#dropped.rate++;
   }
 
-  /** Whether calls that other processes keep in the same store are told as well, where it hears of them. */
+  /** Whether calls of other processes in the same store are reported as well, if the store is notified of them. */
   watch(isWatched: boolean): void {
     this.#isWatched = isWatched;
     if (!("module" in this.settings) || this.#isClosed) return;
@@ -214,7 +215,7 @@ export class CallStore {
     };
   }
 
-  /** Writes what waits, at most for two seconds. */
+  /** Writes waiting calls, at most for two seconds. */
   async close(): Promise<void> {
     this.#send();
     this.#isClosed = true;
@@ -252,7 +253,7 @@ export class CallStore {
   async #ask(make: (ask: number) => ToStore): Promise<StoreAnswer> {
     if (this.#isClosed) throw new StoreError("the engine has closed");
     if (this.#asks.size >= ASKS_MAX) throw new StoreError("too many lists of calls wait: try again later");
-    // What has ended before is in the list.
+    // The list includes calls that have ended before.
     this.#send();
     const worker = this.#running();
     if (worker === null) throw new StoreError(ENDED);
@@ -293,7 +294,7 @@ export class CallStore {
     for (const [ask] of steps) this.#durable.get(ask)?.reject(error);
   }
 
-  /** Number of those who wait for the thread. */
+  /** Number of requests that wait for the thread. */
   get #asking(): number {
     return this.#asks.size + this.#steps.size + this.#durable.size;
   }
@@ -313,7 +314,7 @@ export class CallStore {
     worker.on("message", (message: FromStore) => this.#take(message));
     worker.on("error", () => this.#end(worker));
     worker.on("exit", () => this.#end(worker));
-    // An embedder that closes no engine ends all the same, but for what somebody waits for.
+    // An embedder that does not close its engine ends all the same, unless a request waits.
     if (this.#asking === 0) worker.unref();
     if (this.#isWatched) worker.postMessage({ kind: "watch", isWatched: true } satisfies ToStore);
     return (this.#worker = worker);

@@ -25,11 +25,11 @@ import { DURABLE_SQL, FROM_5_SQL, FROM_6_SQL } from "./durable/durable-layout.ts
 import { EARLIER_LEDGER, LEDGER_SQL, TAKEN_LEDGER } from "./ledger-tables.ts";
 import type { DurableCapacity } from "./durable/durable-call.ts";
 
-/** Calls that one list looks at: less than 20 ms. */
+/** Maximum calls that one list reads: less than 20 ms. */
 const SCANNED_MAX = 10_000;
-/** Sealed calls that one list opens: some 50 ms. */
+/** Maximum sealed calls that one list opens: some 50 ms. */
 const OPENED_MAX = 4_000;
-/** Calls, and again details, that one piece of sweeping removes. */
+/** Maximum calls, and maximum details, that one piece of sweeping removes. */
 const SWEPT_MAX = 256;
 /** Share of `maxBytes` from which the oldest calls are removed. */
 const FILLED = 0.9;
@@ -37,8 +37,8 @@ const FILLED = 0.9;
 const FAILED_SQL = "CREATE INDEX call_failed ON call (begin_ms, seq, tool, tenant, code, error) WHERE code <> 'ok';";
 
 /**
- * Tables of calls. `seq` is the order in which they were kept. A list is in the order of `begin_ms`, in an index of which
- * the row's number is the last column. That of failures has all columns by which they are searched, so that a search
+ * Tables of calls. `seq` is the order in which they were kept. A list is in the order of `begin_ms`, in an index whose
+ * last column is the row's number. The index of failures has all columns by which they are searched, so that a search
  * reads it alone. `json` is the last column, so that reading the others does not read through it.
  */
 const CALLS_SQL = `
@@ -142,12 +142,12 @@ export class CallWriter {
     this.#sql = prepareAll(database, WRITING);
   }
 
-  /** Bytes of the file that are in use, but for those of the ledger and of durable calls. */
+  /** Bytes of the file that are in use, except those of the ledger and of durable calls. */
   get bytes(): number {
     return Number(this.#sql.pages.get()?.["bytes"]);
   }
 
-  /** Whether the oldest calls have to go. */
+  /** Whether the oldest calls have to be removed. */
   get isFilled(): boolean {
     return this.bytes > FILLED * this.#room.maxBytes;
   }
@@ -170,7 +170,7 @@ export class CallWriter {
     return this.#remove(nowMs - maxAgeMs, nowMs - detailAgeMs);
   }
 
-  /** Removes the oldest calls, and the oldest details: neither leaves no room for the other. */
+  /** Removes the oldest calls and the oldest details, so that neither takes the room of the other. */
   makeRoom(): boolean {
     return this.#remove(Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
   }
@@ -213,7 +213,7 @@ export class CallReader {
     return cells && { format: CALL_FORMAT, ...summaryOf(cells), detail: this.detail(seq) };
   }
 
-  /** What the newest call with an id has for a replay; `undefined` if no call has it. */
+  /** The inputs of a replay of the newest call with an id; `undefined` if no call has it. */
   run(id: string, tenant: string | null): KeptRun | undefined {
     const [seq = 0, cells] = this.#find(id, tenant) ?? [];
     if (cells === undefined) return undefined;
@@ -250,7 +250,7 @@ export class CallReader {
     return { calls: found, cursor: null };
   }
 
-  /** Others are shown without those that were changed. */
+  /** Lists the others without calls that were changed. */
   #listSealed(query: CallQuery, seal: KeptSeal): CallPage {
     const found: CallSummary[] = [];
     let opened = 0;
@@ -293,7 +293,7 @@ export class CallReader {
 
   #detailOf(seq: number): WrittenDetail | null {
     const { json, run } = this.#detail.get(seq) ?? {};
-    // A damaged file may have any text there, which then is no detail.
+    // A damaged file may have any text there: it has no detail then.
     if (typeof json !== "string") return null;
     const detail = { json, run: run as string | null };
     const row = this.#seal === null ? undefined : (this.#cells.get(seq) as unknown as CallCells | undefined);
@@ -302,9 +302,9 @@ export class CallReader {
 }
 
 /**
- * Finds the calls that fit among those that a list looks at, in the order of the list, and after them the last of those
- * that it has looked at, if there may be more. SQLite does not go on behind the last call that is taken. One index
- * narrows the search: that of failures, which are few, else that of the calling call, of the tenant or of the tool.
+ * Finds the matching calls among those that a list reads, in the order of the list, and after them the last call that
+ * it has read, if there may be more. SQLite stops at the last call that is taken. One index narrows the search: that of
+ * failures, which are few, else that of the calling call, of the tenant or of the tool.
  */
 function scanOf(query: CallQuery, isSealed: boolean): { readonly sql: string; readonly values: readonly Value[] } {
   const { tool, tenant, parent, code, sinceMs, untilMs, text, tools, after } = query;
@@ -340,6 +340,6 @@ function scanOf(query: CallQuery, isSealed: boolean): { readonly sql: string; re
   return { sql, values: [...scanned, ...fits.map(([, , value]) => value), ...scanned] };
 }
 
-/** Whether a list of names, each of which may end in `*`, has the tool. */
+/** Whether the tool is in a list of names, each of which may end in `*`. */
 const AMONG = `EXISTS (SELECT 1 FROM json_each(?) WHERE value = tool
   OR (value LIKE '%*' AND substr(tool, 1, length(value) - 1) = substr(value, 1, length(value) - 1)))`;

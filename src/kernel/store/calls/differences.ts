@@ -6,14 +6,14 @@ export interface Difference {
   /** JSON pointer into `{ output, error, logs, asks }`. */
   readonly pointer: string;
   /**
-   * The values of either call, absent where it has no value. One whose JSON is longer than 1,000 characters is the beginning
-   * of that text.
+   * The values of either call, absent if it has no value. Of a value with more than 1,000 characters of JSON, the
+   * beginning of that text.
    */
   readonly left?: unknown;
   readonly right?: unknown;
 }
 
-/** What two calls have in common if they are the same: times are not part of it. */
+/** The parts that two equal calls have in common: times are not among them. */
 export interface Comparable {
   readonly output: unknown;
   readonly error: unknown;
@@ -24,7 +24,7 @@ export interface Comparable {
 const DIFFERENCES_MAX = 100;
 const VALUE_MAX = 1_000;
 
-/** `asked`: number of capability calls that count. Those that were answered from the journal repeat others. */
+/** `asked`: number of capability calls that count. Those answered from the journal repeat others. */
 export function comparableOf({ output, error, logs, asks }: CallDetail, asked = Number.POSITIVE_INFINITY): Comparable {
   const counted = asks.filter(({ isReplayed, step }) => !isReplayed && step <= asked);
   const shown = counted.map(({ capability, method, target, outcome, code }) => ({

@@ -5,12 +5,12 @@ import { describeFailure } from "../sqlite/failure.ts";
 import { IN_MEMORY } from "../sqlite/layout.ts";
 import type { StoreProblem } from "./thread/messages.ts";
 
-/** Interval at which a file that could not be written is looked at again. */
+/** Interval at which a file that could not be written is checked again. */
 const AGAIN_MS = 1_000;
 
 /**
- * Why a file of calls could not be written, as far as the rights of it and its folder say; `null` where it could. Creates
- * nothing.
+ * The reason for which a file of calls could not be written, as far as its rights and those of its folder show; `null`
+ * if it could. Creates nothing.
  */
 export async function writeProblemOf(path: string): Promise<StoreProblem | null> {
   if (path === IN_MEMORY) return null;
@@ -25,7 +25,7 @@ export async function writeProblemOf(path: string): Promise<StoreProblem | null>
   }
 }
 
-/** Rejects where it is there and these rights are missing. */
+/** Rejects if it exists and these rights are missing. */
 async function isThere(path: string, rights: number): Promise<boolean> {
   try {
     await access(path, rights);
@@ -36,7 +36,7 @@ async function isThere(path: string, rights: number): Promise<boolean> {
   }
 }
 
-/** Looks at a file that nobody uses yet, and again while it could not be written: the first call is too late to say so. */
+/** Checks a file that is not open yet, and again while it could not be written: the first call would report it late. */
 export class FileProbe {
   readonly #path: string;
   readonly #tell: (problem: StoreProblem | null, before: StoreProblem | null) => void;
@@ -44,7 +44,7 @@ export class FileProbe {
   #again: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  /** `tell`: also hears what was found before, which somebody else may have replaced. */
+  /** `tell`: also gets the finding before, which another source may have replaced. */
   constructor(path: string, tell: (problem: StoreProblem | null, before: StoreProblem | null) => void) {
     this.#path = path;
     this.#tell = tell;

@@ -13,7 +13,7 @@ import {
   RESULT_SHARE,
 } from "./ledger.ts";
 
-/** Maximum calls evicted for one. */
+/** Maximum calls evicted for one new call. */
 const EVICTED_MAX = 1_000;
 
 /**
@@ -82,8 +82,8 @@ export const EARLIER_LEDGER: DatabaseLayout = {
 };
 
 /**
- * Time until which a key is in doubt that is not in a file, because the file before it was damaged, in milliseconds since
- * 1970; 0 where none was.
+ * Time until which a key that is not in a file is in doubt, because the file before it was damaged, in milliseconds
+ * since 1970; 0 if none was.
  */
 export function doubtedMs(path: string, { ttlMs }: Pick<LedgerCapacity, "ttlMs">): number {
   const movedMs = movedAsideMs(path);
@@ -135,7 +135,7 @@ export class LedgerTables {
   readonly #transaction: SqliteTransaction;
   readonly #sql: Statements<keyof typeof STATEMENTS>;
 
-  /** `isDoubted`: whether a key that is not there may have been used, as the file before this one was damaged. */
+  /** `isDoubted`: whether an unknown key may have been used, as the file before this one was damaged. */
   constructor(database: DatabaseSync, room: LedgerCapacity, isDoubted: (nowMs: number) => boolean = () => false) {
     this.#room = room;
     this.#isDoubted = isDoubted;
@@ -143,14 +143,14 @@ export class LedgerTables {
     this.#sql = prepareAll(database, STATEMENTS);
   }
 
-  /** Takes steps in their order, all of them or none; returns the states of what is claimed. */
+  /** Takes steps in their order, all of them or none; returns the states of claimed calls. */
   take(steps: readonly LedgerStep[], nowMs: number): readonly LedgerAnswer[] {
     // Look before taking the write lock, which most known calls do not need.
     const known = steps.map((step) => (step.kind === "claim" ? this.#look(step.call, step.holder, nowMs) : null));
     if (!known.includes(null)) return known;
     const isDurable = steps.some((step) => (step.kind === "claim" || step.kind === "settle") && !step.call.mayRepeat);
     const work = (): readonly LedgerAnswer[] => steps.map((step) => this.#take(step, nowMs));
-    // A loss of power must not forget what has had effects. It is told once it is on the disk.
+    // A loss of power must not undo a call that has had effects. It is answered once it is on the disk.
     return isDurable ? this.#transaction.runLasting(work) : this.#transaction.run(work);
   }
 
@@ -175,7 +175,7 @@ export class LedgerTables {
     }
   }
 
-  /** Claims a call for a holder, where it is unknown and no other holder has it. */
+  /** Claims a call for a holder, if it is unknown and no other holder has it. */
   #claim(call: KeyedCall, holder: string, nowMs: number): ClaimResult {
     const known = this.#look(call, holder, nowMs);
     if (known !== null) return known;
@@ -186,7 +186,7 @@ export class LedgerTables {
     return { kind: "mine" };
   }
 
-  /** Does nothing where the holder no longer holds the call. */
+  /** Does nothing if the holder no longer has the call. */
   #settleCall({ call, holder, result }: LedgerStep & { readonly kind: "settle" }, nowMs: number): void {
     const { maxBytes, ttlMs } = this.#room;
     const length = result === null ? 0 : Buffer.byteLength(result);
@@ -210,7 +210,7 @@ export class LedgerTables {
     });
   }
 
-  /** State of a call; `null` where it may be run. */
+  /** State of a call; `null` if it may be run. */
   #look({ digest, asked, mayRepeat }: KeyedCall, holder: string, nowMs: number): ClaimResult | null {
     const row = this.#sql.find.get(digest) as CallRow | undefined;
     if (row === undefined) return mayRepeat || !this.#isDoubted(nowMs) ? null : { kind: "doubted" };

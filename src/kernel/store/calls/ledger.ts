@@ -17,16 +17,16 @@ export interface LedgerCapacity {
 
 export const DEFAULT_KEYS: LedgerCapacity = { ttlMs: 10 * 60 * 1_000, maxEntries: 10_000, maxBytes: 64 * 1024 ** 2 };
 
-/** Of `doubted` claims. Without a path: anybody may read it. */
+/** Message of `doubted` claims. Without a path, as any caller may read it. */
 export const DOUBTED =
   "the store of idempotency keys was damaged and begun anew: until what it had would have expired, it is unknown whether the call with a key has run";
 
-/** One thing that a holder does with a call, or says of itself. */
+/** One operation of a holder on a call, or a report about itself. */
 export type LedgerStep =
   | { readonly kind: "claim" | "release"; readonly call: KeyedCall; readonly holder: string }
-  /** `result`: as JSON; `null` where it cannot be written. */
+  /** `result`: as JSON; `null` if it cannot be written. */
   | { readonly kind: "settle"; readonly call: KeyedCall; readonly holder: string; readonly result: string | null }
-  /** `see` is a heartbeat. A holder that leaves has lost the calls that it has begun and not settled. */
+  /** `see` is a heartbeat. A holder that leaves loses the calls that it has begun and not settled. */
   | { readonly kind: "see" | "leave"; readonly holder: string };
 
 /** State of a call that was claimed; `null` for other steps. */
@@ -42,7 +42,7 @@ export interface KeyedCall {
   readonly tenant: Uint8Array;
   /** Digest of the request. */
   readonly asked: Uint8Array;
-  /** Whether the call may run again where it is unknown whether it has run. */
+  /** Whether the call may run again if it is unknown whether it has run. */
   readonly mayRepeat: boolean;
 }
 
@@ -52,7 +52,7 @@ export type ClaimResult =
   | { readonly kind: "mine" }
   /** Ended, with its result as JSON. */
   | { readonly kind: "kept"; readonly result: string }
-  /** Ended on another machine after its holder was lost, with that machine's data from which a result can be made. */
+  /** Ended on another machine after the loss of its holder, with that machine's data from which to make a result. */
   | { readonly kind: "left"; readonly end: string }
   /** Another holder runs it. */
   | { readonly kind: "running" }
@@ -60,7 +60,7 @@ export type ClaimResult =
   | { readonly kind: "conflict" }
   /** Begun, but its holder was lost before the end; or ended, but its result was not kept for lack of room. */
   | { readonly kind: "unknown"; readonly hasEnded: boolean }
-  /** The file that may have had it was damaged and moved aside. */
+  /** The file that may have contained it was damaged and moved aside. */
   | { readonly kind: "doubted" };
 
 /**
@@ -68,20 +68,18 @@ export type ClaimResult =
  * records its result. Methods reject with a `StoreError` where the store fails.
  */
 export interface CallLedger {
-  /** Why calls with a key that is not known are refused now; `null` where they are not. */
+  /** The reason for which calls with an unknown key are refused now; `null` if they are not. */
   readonly problem: string | null;
   /**
    * Claims a call. While another process runs it, waits as long as the call may wait, up to a maximum, and then returns
    * `running`. A claim that is `mine` must be settled or released.
    */
   claim(call: KeyedCall, signal: AbortSignal, waitMs?: number): Promise<ClaimResult>;
-  /** Records the result of a call, as JSON; `null` where it cannot be written. */
+  /** Records the result of a call, as JSON; `null` if it cannot be written. */
   settle(call: KeyedCall, result: string | null): Promise<void>;
   /** Forgets a call that was not run. */
   release(call: KeyedCall): Promise<void>;
-  /**
-   * The claim of a call held by this process, for another machine; `null` where no other machine may record its result.
-   */
+  /** The claim of a call of this process, for another machine; `null` if no other machine may record its result. */
   claimOf(call: KeyedCall, tool: ToolFingerprint): LedgerClaim | null;
   /** Closes the ledger. Claims not settled by now never will be. */
   close(): Promise<void>;

@@ -1,7 +1,7 @@
 import { OutageReport } from "../outage.ts";
 import type { DropReason, StoreProblem } from "./thread/messages.ts";
 
-/** The file of calls cannot be used: told after a second, and then again and again while it lasts. */
+/** The file of calls cannot be used: reported after a second, and then repeatedly while it lasts. */
 export interface CallsDown {
   readonly reason: DropReason;
   /** The problem, without a path. */
@@ -13,7 +13,7 @@ export interface CallsDown {
 
 export interface CallsUp {
   readonly path: string;
-  /** For how long it could not be used. */
+  /** Time for which it could not be used. */
   readonly downMs: number;
 }
 
@@ -22,7 +22,7 @@ export interface OutageListener {
   readonly onUp: (event: CallsUp) => void;
 }
 
-/** Tells of the outages of a file of calls. */
+/** Reports outages of a file of calls. */
 export function outageReport(path: string, listener: OutageListener): OutageReport<StoreProblem> {
   return new OutageReport({
     onDown: ({ reason, message }, downMs) => listener.onDown({ reason, problem: message, path, downMs }),

@@ -16,7 +16,7 @@ import { doubtedMs, LEDGER_LAYOUT, LedgerTables } from "./ledger-tables.ts";
 import type { FileSettings } from "./thread/messages.ts";
 
 const LOOK_FIRST_MS = 10;
-/** Beyond what the limits of a ledger let it take. */
+/** More than the limits of a ledger allow. */
 const MEMORY_MAX_BYTES = 2 ** 43;
 
 const NEVER = new AbortController();
@@ -94,7 +94,7 @@ export class SqliteLedger implements CallLedger {
     try {
       if (this.#presence.isKnown) await this.#take({ kind: "leave", holder: this.#holder });
     } catch {
-      // The missing heartbeat shows the end of this process later.
+      // Later, the missing heartbeats show the end of this process.
     }
     await this.#end();
   }
@@ -105,7 +105,7 @@ export class SqliteLedger implements CallLedger {
       if (claim?.kind === "mine") this.#presence.begin();
       return claim ?? { kind: "running" };
     } catch (error) {
-      // The store may still claim it, and nobody would use that claim.
+      // The store may still claim the call, and no run would use that claim.
       void this.#forget(call);
       throw error;
     }
@@ -115,7 +115,7 @@ export class SqliteLedger implements CallLedger {
     try {
       await this.#take({ kind: "release", call, holder: this.#holder });
     } catch {
-      // It is then unknown whether it has run.
+      // It then stays unknown whether the call has run.
     }
   }
 }

@@ -4,7 +4,7 @@ const TURNS_MAX = 200;
 /** A begin, in milliseconds since the epoch, and processor time. */
 const TURN = /^(\d{1,14}(?:\.\d{1,3})?) (\d{1,12}(?:\.\d{1,3})?)$/;
 
-/** Turns as a detail has them. What a worker told may be anything. */
+/** Turns as a detail has them. The report of a worker is hostile input. */
 export function storedTurns({ beginMs, startsMs, cpuMs, told }: GivenTurns): readonly StoredTurn[] {
   const attempt = Math.max(1, startsMs.length);
   const at = (ms: number): number => Math.round(Math.max(0, ms - beginMs) * 1_000) / 1_000;

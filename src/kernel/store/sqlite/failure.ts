@@ -14,7 +14,7 @@ const CANNOT_OPEN = 14;
 const CONSTRAINT = 19;
 const NO_DATABASE = 26;
 
-/** Codes of the system where rights are missing, or the disk is read-only. */
+/** Codes of the system for missing rights, or a read-only disk. */
 const NOT_PERMITTED = new Set(["EACCES", "EPERM", "EROFS"]);
 
 const BROKEN =
@@ -32,7 +32,7 @@ export function isPassing(error: unknown): boolean {
   return isBusy(error) || code === FULL || code === CONSTRAINT;
 }
 
-/** What a failure means for the store. */
+/** Meaning of a failure for the store. */
 export type FailureKind = "busy" | "full" | "corrupt" | "constraint" | "other";
 
 /** `corrupt`: also a file that is no database at all, or whose tables are not those that the engine's SQL names. */
@@ -91,7 +91,7 @@ function codeOf(error: unknown): number | undefined {
   return typeof code === "number" ? code & 0xff : undefined;
 }
 
-/** Such as `: ENOTDIR`. The message of such an error has a path. */
+/** For example `: ENOTDIR`. The message of such an error has a path. */
 function systemCodeOf(error: unknown): string {
   const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
   if (typeof code !== "string" || !/^E[A-Z0-9]+$/.test(code)) return "";

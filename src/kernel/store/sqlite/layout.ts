@@ -13,9 +13,9 @@ export interface DatabaseLayout {
   readonly version: number;
   /** SQL that creates the tables and triggers. */
   readonly sql: string;
-  /** Earlier layouts, with the SQL that makes this one of them when such a file is opened. */
+  /** Earlier layouts, with the SQL that upgrades such a file to this one when it is opened. */
   readonly earlier?: readonly DatabaseLayout[];
-  /** Why such a file is not used, if it is not. */
+  /** The reason for which such a file is not used, if it is not. */
   readonly refusal?: string;
 }
 
@@ -65,7 +65,7 @@ const LAYOUT_SQL = `
 /** `applicationId` is "GbKv" in ASCII. */
 export const KV_LAYOUT: DatabaseLayout = { applicationId: 0x47_62_4b_76, version: 1, sql: LAYOUT_SQL };
 
-/** Thrown where the file is a database of another program or of another version. The file is not changed. */
+/** Thrown if the file is a database of another program or of another version. The file is not changed. */
 export class ForeignStoreError extends Error {
   override readonly name = "ForeignStoreError";
 }
@@ -73,13 +73,13 @@ export class ForeignStoreError extends Error {
 /** Creates a missing file with mode 0600. SQLite gives the files beside it the same mode. */
 export function createFile(path: string): void {
   if (path === IN_MEMORY) return;
-  // Where a file is in the place of the folder, opening says so: ENOTDIR.
+  // If a file is in the place of the folder, opening reports ENOTDIR.
   unlessThere(() => mkdirSync(dirname(path), { recursive: true, mode: 0o700 }));
   unlessThere(() => {
     // Only create a new file: closing an existing one would release the locks that this process holds on it.
     closeSync(openSync(path, "wx", 0o600));
   });
-  // SQLite does not say why it cannot open a file.
+  // SQLite gives no reason if it cannot open a file.
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true)
     throw new FolderError("a folder is in its place");
 }
@@ -99,14 +99,14 @@ function unlessThere(make: () => void): void {
 /** Ending of the name of a damaged file that was moved aside. */
 export const DAMAGED = ".corrupt";
 
-/** Time at which a damaged file was moved aside from a path, in milliseconds since 1970; 0 where none is beside it. */
+/** Time at which a damaged file was moved aside from a path, in milliseconds since 1970; 0 if there is none. */
 export function movedAsideMs(path: string): number {
   return path === IN_MEMORY ? 0 : Math.ceil(statSync(path + DAMAGED, { throwIfNoEntry: false })?.ctimeMs ?? 0);
 }
 
 /**
- * Settings with which each connection begins. A file from elsewhere may contain triggers and views, which must not call
- * functions with effects. Temporary tables are small, and a machine may have no other folder to write to than the store's.
+ * Settings with which each connection begins. A foreign file may contain triggers and views, which must not call
+ * functions with effects. Temporary tables are small, and the store's folder may be the only writable one of a machine.
  */
 export const CONNECTION_SETTINGS = "PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY";
 
@@ -125,7 +125,7 @@ export function layOut(database: DatabaseSync, maxBytes: number, layout: Databas
   });
 }
 
-/** Checks a database that is only read. Throws a `ForeignStoreError` where it is not of this layout. */
+/** Checks a database that is only read. Throws a `ForeignStoreError` if it is not of this layout. */
 export function requireLayout(database: DatabaseSync, layout: DatabaseLayout): void {
   database.exec(CONNECTION_SETTINGS);
   const refused = layout.earlier?.filter(({ refusal }) => refusal !== undefined);
@@ -149,8 +149,8 @@ function within<T>(database: DatabaseSync, begin: "BEGIN" | "BEGIN IMMEDIATE", w
 }
 
 /**
- * SQL that makes the layout of what is there; `null` where it is the layout. Throws where the database is neither empty
- * nor of this layout or an earlier one.
+ * SQL that upgrades a database to the layout; `null` if it has the layout. Throws if the database is neither empty nor
+ * of this layout or an earlier one.
  */
 function sqlFor(database: DatabaseSync, layout: DatabaseLayout): string | null {
   const application = numberOf(database, "PRAGMA application_id");

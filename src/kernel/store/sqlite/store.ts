@@ -14,7 +14,7 @@ const SWEEP_EVERY_MS = 30_000;
 /** Pause after a sweep that left expired rows. */
 const SWEEP_ON_MS = 50;
 
-/** Returned by an operation that has done nothing yet, to be tried again. */
+/** Returned by an operation that has done nothing yet, to be retried. */
 export const AGAIN = Symbol("again");
 
 /** An operation on the tables, run synchronously. */
@@ -66,8 +66,8 @@ export class SqliteStore<Tables extends ExpiringTables> {
   }
 
   /**
-   * Runs an operation. Throws a `StoreError`, synchronously or as a rejection, where the store fails. A waiting
-   * operation is dropped when its call has ended.
+   * Runs an operation. Throws a `StoreError`, synchronously or as a rejection, if the store fails. A waiting operation
+   * is dropped when its call has ended.
    */
   use<T>(call: { readonly signal: AbortSignal }, operation: StoreOperation<Tables, T>): T | Promise<T> {
     if (this.#opened !== null && this.#line.pending === 0) {
@@ -101,7 +101,7 @@ export class SqliteStore<Tables extends ExpiringTables> {
       return operation(opened.tables, Date.now());
     } catch (error) {
       if (isBusy(error)) return AGAIN;
-      // Close the database, so that after the file is fixed the engine need not be restarted.
+      // Close the database, so that the engine needs no restart after the file is repaired.
       if (!isPassing(error)) this.#forget();
       throw describeFailure(error);
     }
@@ -178,7 +178,7 @@ export class SqliteTransaction {
     }
   }
 
-  /** The same, and what is written is on the disk before it returns: a loss of power brings nothing back. */
+  /** The same, and written to disk before it returns: a loss of power undoes nothing. */
   runLasting<T>(work: () => T): T {
     this.#database.exec("PRAGMA synchronous = FULL");
     try {

@@ -70,9 +70,7 @@ interface EntryRow {
 
 const NAMESPACE = "(SELECT id FROM namespace WHERE name = ?)";
 
-/**
- * Named writes with their outcomes. Files of earlier engines do not have the table, and later engines may ignore it.
- */
+/** Named writes with their outcomes. Files of earlier engines lack the table, and later engines may ignore it. */
 const NAMED_SQL = `
   CREATE TABLE IF NOT EXISTS named (
     n INTEGER PRIMARY KEY, namespace INTEGER NOT NULL, name TEXT NOT NULL, done_ms INTEGER NOT NULL, outcome TEXT NOT NULL,

@@ -7,9 +7,9 @@ export const CALL_STATES = ["running", "paused", "ready", "in_doubt", "ended"] a
 export type CallState = (typeof CALL_STATES)[number];
 
 /**
- * State of a wait. It is settled as `approved` or `refused` by a decision, as `arrived` by a signal, as `due` by its time,
- * as `done` by the end of a child call, as `happened` or `did_not_happen` by a decision about an effect, as `expired` by the
- * clock, and `void` where nobody waits any more.
+ * State of a wait. It is settled as `approved` or `refused` by a decision, as `arrived` by a signal, as `due` by its
+ * time, as `done` by the end of a child call, as `happened` or `did_not_happen` by a decision about an effect, as
+ * `expired` by the clock, and as `void` if nothing waits for it any more.
  */
 export type WaitState =
   "open" | "approved" | "refused" | "expired" | "arrived" | "due" | "done" | "happened" | "did_not_happen" | "void";
@@ -18,18 +18,18 @@ export type WaitState =
 export type WaitKind =
   | {
       readonly kind: "approval";
-      /** The tool that is to run; `null` where a program or a tool asks by itself. */
+      /** The tool to run; `null` if a program or a tool asks by itself. */
       readonly tool: string | null;
       /** Digest of the tool's version, as `ToolInfo.digest` has it. */
       readonly version: string | null;
-      /** The values that are to run, or that the call shows. */
+      /** The values with which the tool runs, or which the call shows. */
       readonly arguments: unknown;
-      /** Identifies what is shown: tool, version and arguments. A decision sends it back. */
+      /** Identifies the shown tool, version and arguments. A decision sends it back. */
       readonly digest: string;
       readonly message: string;
       /** Schema of the data that an approval brings; `null` for none. */
       readonly schema: JsonSchema | null;
-      /** What asks for it: `policy.approvals[0]`, `tool`, `listener` or `call`. */
+      /** The source of the request: `policy.approvals[0]`, `tool`, `listener` or `call`. */
       readonly from: string;
       /** Whether the key that made the call may decide, too. */
       readonly self: boolean;
@@ -41,7 +41,7 @@ export type WaitKind =
   | { readonly kind: "time"; readonly until: string }
   /** A child call that has paused, by its id. */
   | { readonly kind: "call"; readonly id: string }
-  /** What became of an effect that was under way when the call's process was lost. */
+  /** The unknown outcome of an effect that was under way when the call's process was lost. */
   | {
       readonly kind: "outcome";
       /** Capability and method, as `fetch.request`. */
@@ -50,7 +50,7 @@ export type WaitKind =
       readonly arguments: string;
     };
 
-/** One thing that a durable call waits for, by the step that asks: 0 for the call itself before its start. */
+/** One wait of a durable call, by the step that asks: 0 for the call itself before its start. */
 export type CallWait<Value = unknown> = WaitKind & {
   readonly step: number;
   readonly state: WaitState;
@@ -62,15 +62,15 @@ export type CallWait<Value = unknown> = WaitKind & {
   readonly settled: WaitSettlement<Value> | null;
 };
 
-/** A wait for the run that goes on with it: values are JSON, in which long integers have their digits. */
+/** A wait for the run that continues with it: values are JSON, in which long integers have their digits. */
 export type RunWait = CallWait<string>;
 
-/** Whether nobody has to settle a wait any more, and somebody waits for it. */
+/** Whether a wait needs no settlement any more, and is not void. */
 export function isSettled({ state }: Pick<CallWait, "state">): boolean {
   return state !== "open" && state !== "void";
 }
 
-/** Whether two waits are the same: a wait of a step may be for something else in a later run. */
+/** Whether two waits are the same: a step may wait for something else in a later run. */
 export function isSameWait(wait: WaitKind, other: WaitKind): boolean {
   switch (wait.kind) {
     case "approval":
@@ -86,7 +86,7 @@ export function isSameWait(wait: WaitKind, other: WaitKind): boolean {
   }
 }
 
-/** How a wait was settled. */
+/** The settlement of a wait. */
 export interface WaitSettlement<Value = unknown> {
   /** In ISO 8601. */
   readonly at: string;
@@ -95,7 +95,7 @@ export interface WaitSettlement<Value = unknown> {
   /** Name that the deciding application gave. */
   readonly actor: string | null;
   readonly reason: string | null;
-  /** Arguments in place of those that were shown; `null` where they were left. */
+  /** Arguments in place of the shown ones; `null` if they were left unchanged. */
   readonly arguments: Value | null;
   /** Data of an approval, payload of a signal, result of a child call, or answer of an effect. */
   readonly data: Value | null;
@@ -118,11 +118,12 @@ export interface DurableCall {
   readonly legs: number;
   readonly createdAt: string;
   readonly updatedAt: string;
-  /** When it ends as `cancelled` if it has not ended before. */
+  /** Time at which it ends as `cancelled` if it has not ended before. */
   readonly expiresAt: string;
   /**
-   * Whether it has not ended and its tool is not registered here any more, or as another version or with another config; or
-   * it waits for the approval of such a tool. It goes on with the code with which it began, as long as its tool is there.
+   * Whether it has not ended and its tool is no longer registered here, or as another version or with another config;
+   * or it waits for the approval of such a tool. It continues with the code of its start, as long as its tool is
+   * registered.
    */
   readonly isStale: boolean;
   readonly waits: readonly CallWait[];
@@ -130,15 +131,15 @@ export interface DurableCall {
   readonly result: ToolResult | null;
 }
 
-/** A durable call with what it has done. */
+/** A durable call with its runs and effects. */
 export interface DurableCallDetail extends DurableCall {
   /** The last 20 of its runs. */
   readonly runs: readonly CallRun[];
-  /** The last 200 of its effects, in the order in which it has asked for them, without reads. */
+  /** The last 200 of its effects, in the order of its requests, without reads. */
   readonly effects: readonly CallEffect[];
   /** Number of further ones, among its last 1,000 capability calls. */
   readonly effectsOmitted: number;
-  /** The program as it runs, in JavaScript, where its tool runs one and it is still kept. */
+  /** The program as it runs, in JavaScript, if its tool runs one and it is still kept. */
   readonly program: string | null;
 }
 
@@ -151,7 +152,10 @@ export interface CallRun {
   readonly begunAt: string;
   /** `null` while it runs. */
   readonly endedAt: string | null;
-  /** `paused`: it waits; `ended`: with the call; `lost`: it was cut off, as by the death of its process. `null` while it runs. */
+  /**
+   * `paused`: it waits; `ended`: with the call; `lost`: it was cut off, for example by the death of its process. `null`
+   * while it runs.
+   */
   readonly outcome: "paused" | "ended" | "lost" | null;
 }
 
@@ -161,11 +165,11 @@ export interface CallEffect {
   readonly step: number;
   /** Capability and method, as `tools.call`. */
   readonly asked: string;
-  /** The tool that was called; `null` for another effect, and where that is not known. */
+  /** The tool that was called; `null` for another effect, and if it is not known. */
   readonly tool: string | null;
   /**
-   * Of the call of a tool: the beginning of its arguments as JSON, at most 2,000 characters, without what its schema calls
-   * a password. `null` where they are longer than 4,096 characters, or not kept.
+   * Of the call of a tool: the beginning of its arguments as JSON, at most 2,000 characters, without values that its
+   * schema declares as passwords. `null` if they are longer than 4,096 characters, or not kept.
    */
   readonly arguments: string | null;
   /** Of another effect: its subject, as the history of calls shows it, such as an address without its query. */
@@ -173,18 +177,18 @@ export interface CallEffect {
   /** Method of a request of HTTP, such as `POST`; `null` for another effect. */
   readonly httpMethod: string | null;
   /**
-   * `announced`: it is about to happen, or under way; `done` and `failed`: it was answered, in the second case with an
-   * error; `in_doubt`: nobody knows whether it happened.
+   * `announced`: it is about to happen, or under way; `done` and `failed`: it was answered, `failed` with an error;
+   * `in_doubt`: it is unknown whether it happened.
    */
   readonly state: "announced" | "done" | "failed" | "in_doubt";
-  /** When it was answered, by the call's clock, in ISO 8601; `null` without an answer. */
+  /** Time of its answer, by the call's clock, in ISO 8601; `null` without an answer. */
   readonly answeredAt: string | null;
 }
 
 /** A call as the store gives it: `result` is the JSON of a `ToolResult`. */
 export interface KeptCall extends Omit<DurableCall, "result" | "isStale"> {
   readonly result: string | null;
-  /** Digest of the script with which it began; `null` for a program. */
+  /** Digest of the script of its start; `null` for a program. */
   readonly script: string | null;
 }
 
@@ -192,7 +196,7 @@ export interface KeptCall extends Omit<DurableCall, "result" | "isStale"> {
 export interface KeptPast {
   readonly runs: readonly CallRun[];
   readonly asks: readonly JournalAsk[];
-  /** The call's `record`, where it may be that of a program, and is not too long; else empty. */
+  /** The call's `record`, if it may be that of a program, and is not too long; else empty. */
   readonly record: string;
 }
 
@@ -204,7 +208,7 @@ export interface NewWait {
   readonly expiresMs: number | null;
 }
 
-/** A call that pauses: all of it at its first pause, and what has changed at later ones. */
+/** A call that pauses: all of it at its first pause, and the changes at later ones. */
 export interface PausedCall {
   readonly id: string;
   /** The run that pauses; 0: it has not run. */
@@ -213,12 +217,12 @@ export interface PausedCall {
   readonly made: MadeCall | null;
   /** JSON about its runs, as the engine reads it again. */
   readonly runs: string;
-  /** JSON of the journal so far, and of the `ReplayPlan` of a run that goes on from it. */
+  /** JSON of the journal so far, and of the `ReplayPlan` of a run that continues from it. */
   readonly journal: string;
   readonly plan: string;
   /** Waits that are open now: those that the store does not know are added. */
   readonly waits: readonly NewWait[];
-  /** When it goes on by itself, as for a timer; `null`: when a wait is settled. */
+  /** Time at which it continues by itself, for example for a timer; `null`: when a wait is settled. */
   readonly wakeMs: number | null;
 }
 
@@ -232,9 +236,9 @@ export interface MadeCall {
   readonly parent: { readonly id: string; readonly step: number; readonly leg?: number } | null;
   readonly createdMs: number;
   readonly expiresMs: number;
-  /** Whether its tool calls are undone where it ends with an error. */
+  /** Whether its tool calls are undone if it ends with an error. */
   readonly undoesOnFailure: boolean;
-  /** Its first run, where that was not stored when it began. */
+  /** Its first run, if that was not stored at its begin. */
   readonly begun?: { readonly holder: string; readonly atMs: number };
   /** JSON without the script, as the engine reads it again. */
   readonly record: string;
@@ -242,18 +246,18 @@ export interface MadeCall {
   readonly script: { readonly hash: string; readonly text: string } | null;
 }
 
-/** A call that is to go on, with all that the engine needs for it. */
+/** A call that is to continue, with all data that the engine needs for it. */
 export interface ClaimedCall extends Omit<MadeCall, "script" | "undoesOnFailure" | "begun"> {
   readonly id: string;
   readonly leg: number;
-  /** For how long it has been ready to go on. */
+  /** Time for which it has been ready. */
   readonly readyForMs: number;
   readonly script: string | null;
   readonly runs: string;
   readonly journal: string;
   readonly plan: string;
   readonly waits: readonly RunWait[];
-  /** Number of those that an earlier run has heard of: they come first. */
+  /** Number of those that an earlier run has received: they come first. */
   readonly heardWaits: number;
 }
 
@@ -261,22 +265,22 @@ export interface ClaimedCall extends Omit<MadeCall, "script" | "undoesOnFailure"
 export interface Decision {
   /** The wait's step. Default: the only open approval. */
   readonly wait?: number;
-  /** About an effect of which nobody knows whether it happened: `happened` or `did_not_happen`. */
+  /** About an effect whose outcome is unknown: `happened` or `did_not_happen`. */
   readonly decision: "approve" | "refuse" | "happened" | "did_not_happen";
   /** Required to approve: the `digest` that the wait shows. */
   readonly digest?: string;
-  /** Arguments in place of those shown, as long as the tool takes them. */
+  /** Arguments in place of those shown, if they match the tool's schema. */
   readonly arguments?: unknown;
   /** Data for the call, which gets it with the approval; at most 65,536 characters as JSON. */
   readonly data?: unknown;
   /**
-   * The answer of an effect that happened, as the call is to hear it: of a tool its output, and of `fetch.request` a response
-   * such as `{ status: 201, headers: {}, body: "" }`. Default `null`. At most 65,536 characters as JSON.
+   * The answer of an effect that happened, for the call: of a tool its output, and of `fetch.request` a response such
+   * as `{ status: 201, headers: {}, body: "" }`. Default `null`. At most 65,536 characters as JSON.
    */
   readonly answer?: unknown;
   /** At most 1,000 characters. */
   readonly reason?: string;
-  /** Who has decided, as the deciding application calls them; at most 256 characters. */
+  /** Name of the person who has decided, from the deciding application; at most 256 characters. */
   readonly actor?: string;
 }
 
@@ -285,8 +289,8 @@ export interface DurableCapacity {
   /** Bytes of a call: record, journal, waits and signals. Default 8 MiB. */
   readonly callBytes: number;
   /**
-   * Calls of a tenant that have not ended, and their bytes. Default 10,000 and 1 GiB. As many calls that have ended, and
-   * as many bytes of their results, are kept besides: of more, the oldest go.
+   * Calls of a tenant that have not ended, and their bytes. Default 10,000 and 1 GiB. As many ended calls, and as many
+   * bytes of their results, are kept besides: the oldest are removed first.
    */
   readonly perTenant: number;
   readonly tenantBytes: number;
@@ -304,5 +308,5 @@ export const DEFAULT_DURABLE: DurableCapacity = {
 export const WAITS_MAX = 32;
 export const SIGNALS_MAX = 16;
 export const LEGS_MAX = 1_000;
-/** Runs of a call that are lost one after the other: then it is not run again. */
+/** Consecutive lost runs of a call after which it is not run again. */
 export const LOST_MAX = 20;

@@ -3,17 +3,17 @@ import { NOTES_SQL } from "./outbox-tables.ts";
 import { RUNS_SQL } from "./past-runs.ts";
 import { SNIPPETS_SQL } from "./snippet-tables.ts";
 
-/** By the clock: it has all that a look reads of the calls that are not settled in their turn yet. */
+/** By the clock: it has all columns that a look reads of calls that are not settled in their turn yet. */
 const WAKE_SQL = "CREATE INDEX durable_wake ON durable (wake_ms, tenant, state) WHERE state IN ('paused', 'in_doubt');";
 const APPROVAL_SQL =
   "CREATE INDEX durable_approval ON durable_wait (opened_ms) WHERE kind = 'approval' AND state = 'open';";
-/** Makes the tables of those of version 5 of the file, and of version 6. */
+/** Upgrades the tables of version 5 of the file, and of version 6. */
 export const FROM_5_SQL = `DROP INDEX durable_wake; ${WAKE_SQL} ${APPROVAL_SQL} ${SNIPPETS_SQL} ${RUNS_SQL}`;
 export { RUNS_SQL as FROM_6_SQL } from "./past-runs.ts";
 
 /**
- * Tables of durable calls. `bytes` is what a call counts for, in its tenant's books and in the total. Long columns are the
- * last, so that reading others does not read through them.
+ * Tables of durable calls. `bytes` is the size that a call counts for, in its tenant's books and in the total. Long
+ * columns are the last, so that reading others does not read through them.
  */
 export const DURABLE_SQL = `
   CREATE TABLE durable (
@@ -136,7 +136,7 @@ export interface DurableRow {
   readonly unrun: number;
   /** Number of runs since its last pause that were lost. */
   readonly lost: number;
-  /** Whether it is undone where it ends with an error: 1, or 0. */
+  /** Whether it is undone if it ends with an error: 1, or 0. */
   readonly undoes: number;
   readonly holder: string | null;
   readonly created_ms: number;

@@ -3,11 +3,11 @@ import type { CallNote, DurableAnswer, DurableStep, NotedCall, NoteEvent, NoteTa
 import type { DurableRows } from "./durable-rows.ts";
 import { TARGET_LOST_MS } from "./outbox-tables.ts";
 
-/** Time for which a note belongs to the process that has taken it. */
+/** Time for which a note is reserved for the process that has taken it. */
 export const LEASE_MS = 30_000;
 /** Interval at which a target is noted as seen. */
 const SEEN_MS = 60_000;
-/** Notes that one step looks at, of each target: some have become needless. */
+/** Maximum notes that one step reads, of each target: some have become needless. */
 const LOOKED_MAX = 64;
 
 type NoteStep = Extract<DurableStep, { readonly kind: "notes" | "told" }>;
@@ -27,13 +27,13 @@ export interface NoteRow {
   readonly tries: number;
 }
 
-/** Reads the facts in a note, whose call may be gone, and the call as it is now; `null` for a note that cannot be read. */
+/** Reads the facts in a note, whose call may be removed, and the call as it is now; `null` for an unreadable note. */
 export type ReadNote = (row: NoteRow) => ReadableNote | null;
 interface ReadableNote extends Pick<NotedCall, "callId" | "tool" | "tenant" | "code"> {
   readonly call: KeptCall | null;
 }
 
-/** Notes of calls for those who are told, in the tables of `outbox-tables.ts`. */
+/** Notes of calls for the targets of notifications, in the tables of `outbox-tables.ts`. */
 export class DurableNotes {
   readonly #rows: DurableRows;
   readonly #read: ReadNote;
@@ -49,7 +49,7 @@ export class DurableNotes {
     return { kind: "done", call: null };
   }
 
-  /** Takes notes that are due. Those that tell of nothing any more go. */
+  /** Takes notes that are due, and removes needless ones. */
   #takeDue({ targets, most, nowMs }: Extract<NoteStep, { readonly kind: "notes" }>): DurableAnswer {
     for (const target of targets) this.#see(target, nowMs);
     const due = targets.flatMap((target) => this.#dueOf(target, nowMs));
@@ -59,7 +59,7 @@ export class DurableNotes {
     return { kind: "notes", notes, dueMs: this.#dueMs(targets), dropped: this.#dropped(targets) };
   }
 
-  /** `dueMs`: when it is tried again; `null`: it is delivered, or given up. */
+  /** `dueMs`: time of the next try; `null`: it is delivered, or given up. */
   #told(n: number, dueMs: number | null): void {
     if (dueMs === null) this.#rows.sql("DELETE FROM durable_note WHERE n = ?").run(n);
     else this.#rows.sql("UPDATE durable_note SET due_ms = ? WHERE n = ?").run(dueMs, n);
@@ -91,7 +91,7 @@ export class DurableNotes {
     return notes;
   }
 
-  /** `null` where there is nothing to tell: nobody waits for a person any more. */
+  /** `null` for a needless note, as no wait for a person is open any more. */
   #noteOf(row: NoteRow): CallNote | null {
     const { n, target, event, leg, id, made_ms: madeMs, due_ms: dueMs, tries } = row;
     const read = this.#read(row);
@@ -107,7 +107,7 @@ export class DurableNotes {
     return timesMs.length === 0 ? null : Math.min(...timesMs);
   }
 
-  /** Number of notes that were dropped since somebody asked. */
+  /** Number of notes that were dropped since the last call of this. */
   #dropped(targets: readonly NoteTarget[]): number {
     let sum = 0;
     for (const { id } of targets) {

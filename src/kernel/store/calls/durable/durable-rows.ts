@@ -18,16 +18,16 @@ import { PastRuns } from "./past-runs.ts";
 const TENANTS_MAX = 256;
 /** Ended calls that one sweep removes. */
 const SWEPT_MAX = 100;
-/** Calls that are due and of which one look takes some, each tenant's in turn. */
+/** Maximum calls that are due and among which one look chooses, each tenant's in turn. */
 const DUE_MAX = 20_000;
-/** With `INDEXED BY`, as SQLite would read all that waits to find the few that are due. */
+/** With `INDEXED BY`, as SQLite would read all waiting calls to find the few that are due. */
 const IS_WAITING = "state IN ('paused', 'in_doubt')";
-/** Ended calls of a tenant that make room for one more, at most. */
+/** Maximum ended calls of a tenant that are removed for one more. */
 const EVICTED_MAX = 8;
 /** Bytes of waits from which a page of a list ends early. */
 const PAGE_BYTES = 4 * 1024 * 1024;
 
-/** Rows of durable calls: how they are found, listed and counted. */
+/** Rows of durable calls: finds, lists and counts them. */
 export class DurableRows {
   readonly waits: DurableWaits;
   readonly runs: PastRuns;
@@ -86,7 +86,7 @@ export class DurableRows {
     return n;
   }
 
-  /** A call as its next run needs it. */
+  /** A call with the data for its next run. */
   claimed(row: DurableRow, readyForMs: number): ClaimedCall {
     const { n, id, leg, call_id: callId, tool, tenant, key, created_ms: createdMs, ends_ms: expiresMs, parent } = row;
     const long = this.sql("SELECT record, runs, plan, journal FROM durable WHERE n = ?").get(n);
@@ -150,7 +150,7 @@ export class DurableRows {
     return this.sql(`${selects} ORDER BY n DESC LIMIT ?`).iterate(...all, limit);
   }
 
-  /** When the clock next settles something, or a process that runs calls may be lost; `null` for never. */
+  /** Time at which the clock next settles something, or a process that runs calls may be lost; `null` for never. */
   wakeMs(): number | null {
     const sql = `SELECT min(at) AS wakeMs FROM (
       SELECT min(wake_ms) AS at FROM durable INDEXED BY durable_wake WHERE ${IS_WAITING}
@@ -159,7 +159,7 @@ export class DurableRows {
     return (this.sql(sql).get(HOLDER_LOST_MS) as { readonly wakeMs: number | null }).wakeMs;
   }
 
-  /** Ids of calls that the clock settles: those of each tenant in turn, those that were due first first. */
+  /** Ids of calls that the clock settles: those of each tenant in turn, earliest first. */
   due(most: number, nowMs: number): readonly string[] {
     // A number of an index costs a fraction of a row: thousands are due at once.
     const first = `SELECT n, tenant, wake_ms FROM durable INDEXED BY durable_wake
@@ -182,7 +182,7 @@ export class DurableRows {
     return inTurns(ids, most);
   }
 
-  /** The limit that a call is beyond, in words. `isNew`: whether it counts as one more of its tenant's. */
+  /** The limit that a call exceeds, in words. `isNew`: whether it counts as one more of its tenant's. */
   excessOf(n: number, isNew: boolean): string | null {
     const { callBytes, perTenant, tenantBytes } = this.#room;
     const sql = `SELECT durable.bytes AS own, calls, durable_tenant.bytes AS bytes
@@ -195,7 +195,7 @@ export class DurableRows {
     return now.bytes > tenantBytes ? `calls of the tenant that wait have ${tenantBytes} bytes already` : null;
   }
 
-  /** Removes some ended calls that were kept long enough; returns whether there may be more. */
+  /** Removes some ended calls whose time is over; returns whether there may be more. */
   sweep(nowMs: number): boolean {
     const old = "SELECT n FROM durable INDEXED BY durable_ended WHERE state = 'ended' AND ends_ms <= ? LIMIT ?";
     const { changes } = this.sql(`DELETE FROM durable WHERE n IN (${old})`).run(nowMs, SWEPT_MAX);
@@ -203,7 +203,7 @@ export class DurableRows {
     return changes === SWEPT_MAX;
   }
 
-  /** Ended calls of a tenant beyond its room go, those that ended first. The one that ends now stays. */
+  /** Removes a tenant's ended calls beyond its room, earliest first, except the one that ends now. */
   makeRoom({ n, tenant }: Pick<DurableRow, "n" | "tenant">): void {
     const { perTenant, tenantBytes } = this.#room;
     const books = this.sql("SELECT ended, ended_bytes FROM durable_tenant WHERE tenant = ?");

@@ -5,7 +5,7 @@ import type { DurableRows } from "./durable-rows.ts";
 
 type SentSignal = Extract<DurableStep, { readonly kind: "signal" }>;
 
-/** Signals of calls, which are kept until these wait for them. */
+/** Signals of calls, kept until the calls wait for them. */
 export class DurableSignals {
   readonly #rows: DurableRows;
   readonly #callBytes: number;
@@ -15,7 +15,7 @@ export class DurableSignals {
     this.#callBytes = callBytes;
   }
 
-  /** Adds a signal, and settles a wait for it. Returns why that is impossible, in words; `null` where it is done. */
+  /** Adds a signal, and settles a wait for it. Returns the reason if that is impossible; `null` if it is done. */
   send({ n, bytes }: DurableRow, { name, payload, by, nowMs }: SentSignal): string | null {
     const unread = this.#rows
       .sql("SELECT count(*) AS count, coalesce(max(seq), 0) AS last FROM durable_signal WHERE call = ?")
@@ -28,7 +28,7 @@ export class DurableSignals {
       return `what is kept of the call would have more than ${this.#callBytes} bytes`;
     this.#rows.sql("INSERT INTO durable_signal VALUES (?, ?, ?, ?, ?)").run(n, name, unread.last + 1, by, payload);
     const wait = this.#rows.waits.open(n).find((one) => one.wait.kind === "signal" && one.wait.name === name);
-    // A call that runs hears of it when it waits again.
+    // A running call receives it at its next wait.
     if (wait !== undefined) this.hear(n, wait.step, name, nowMs);
     return null;
   }

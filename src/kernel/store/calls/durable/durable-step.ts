@@ -11,14 +11,14 @@ import type {
   RunWait,
 } from "./durable-call.ts";
 
-/** A snippet as a store has it. `text`: what the engine knows of it. */
+/** A snippet as a store has it. `text`: the engine's own data about it. */
 export interface StoredSnippet {
   readonly tenant: string;
   readonly name: string;
   readonly text: string;
 }
 
-/** Whose call a step is about: `null` for any tenant's. */
+/** The tenant of the call of a step: `null` for any tenant. */
 interface StepOfCall {
   readonly id: string;
   readonly tenant: string | null;
@@ -31,7 +31,7 @@ export interface CallPlace {
   readonly step: number;
 }
 
-/** What one run adds to the stored journal of its call. Each has a number; the same again changes nothing. */
+/** An addition of one run to the stored journal of its call. Each has a number; a repetition changes nothing. */
 export interface JournalLine {
   /** From 1 in each run. */
   readonly seq: number;
@@ -41,33 +41,33 @@ export interface JournalLine {
   readonly begins: number | null;
 }
 
-/** A step that one run of a call takes. It is refused once the call has gone on to another run. */
+/** A step that one run of a call takes. It is refused once the call has continued in another run. */
 interface StepOfRun {
   readonly id: string;
   readonly leg: number;
   readonly nowMs: number;
 }
 
-/** One thing that is done with durable calls, in one transaction, before it is answered. */
+/** One operation on durable calls, in one transaction, before it is answered. */
 export type DurableStep =
-  /** Stores a call that pauses. The same again is answered as it was. */
+  /** Stores a call that pauses. A repetition gets the same answer. */
   | { readonly kind: "pause"; readonly call: PausedCall; readonly nowMs: number }
-  /** Stores a call that begins its first run. The same again is answered as it was. */
+  /** Stores a call that begins its first run. A repetition gets the same answer. */
   | { readonly kind: "start"; readonly call: PausedCall; readonly holder: string; readonly nowMs: number }
   /** Takes a call that is `ready`, for its next run. */
   | { readonly kind: "claim"; readonly id: string; readonly holder: string; readonly nowMs: number }
   /** A run has ended the call. `result`: JSON of a `ToolResult`. */
   | ({ readonly kind: "end"; readonly result: string; readonly isFailed: boolean } & StepOfRun)
-  /** Stores what a run has asked and heard, and which effects it begins. */
+  /** Stores capability calls and responses of a run, and the effects that it begins. */
   | ({ readonly kind: "append"; readonly lines: readonly JournalLine[]; readonly runs: string } & StepOfRun)
   /**
-   * A run was cut off with its engine or its executor: the call goes on as one whose process was lost. `losses`: the number
-   * of lost runs for which that counts, as the death of an executor may be the call's own doing.
+   * A run was cut off with its engine or its executor: the call continues as one whose process was lost. `losses`:
+   * number of lost runs that it counts for, as the call itself may have caused the death of its executor.
    */
   | ({ readonly kind: "abandon"; readonly losses: number } & StepOfRun)
   /** A claimed call could not begin its run: it is `ready` again. */
   | ({ readonly kind: "release" } & StepOfRun)
-  /** Settles what the clock settles, and names calls that are `ready`, oldest first, fair by tenant. */
+  /** Settles waits by the clock, and names calls that are `ready`, oldest first, fair by tenant. */
   | { readonly kind: "due"; readonly most: number; readonly nowMs: number }
   | ({ readonly kind: "decide"; readonly decisions: readonly MadeDecision[] } & StepOfCall)
   | ({
@@ -80,35 +80,35 @@ export type DurableStep =
   /** Ends a call that is not running, and the calls that it has made, with `cancelled` and this message. */
   | ({ readonly kind: "cancel"; readonly message: string } & StepOfCall)
   /**
-   * Makes the call that undoes the tool calls of one that has ended, once: it is ready to run. `after`: the id of the last
-   * try, which has ended and is followed by another; `null`: it is followed by none. `within`: the call that waits for it, at
-   * a step. Answers with the last try.
+   * Makes the call that undoes the tool calls of an ended one, once: it is ready to run. `after`: the id of the last
+   * try, which has ended and is followed by another; `null`: no try follows. `within`: the call that waits for it, at a
+   * step. Answers with the last try.
    */
   | ({ readonly kind: "undo"; readonly after: string | null; readonly within?: CallPlace } & StepOfCall)
-  /** Stores a snippet in the place of one of the same name. `revision`: a text of its own. */
+  /** Stores a snippet in place of one of the same name. `revision`: a unique text. */
   | { readonly kind: "save"; readonly snippet: StoredSnippet; readonly revision: string }
   | { readonly kind: "drop"; readonly tenant: string; readonly name: string; readonly revision: string }
   /** All snippets, unless their revision is the known one. */
   | { readonly kind: "snippets"; readonly known: string | null }
-  /** What a call that has ended had asked for. `toolCalls`: methods by which tools are called, as `tools.call`. */
+  /** The capability calls of an ended call. `toolCalls`: methods by which tools are called, such as `tools.call`. */
   | { readonly kind: "effects"; readonly id: string; readonly toolCalls: readonly string[] }
-  /** How many calls wait for people, and for how long. */
+  /** Number of calls that wait for people, and the longest wait. */
   | { readonly kind: "standing"; readonly nowMs: number }
   /** A heartbeat of a process that runs durable calls. */
   | { readonly kind: "see"; readonly holder: string; readonly nowMs: number }
-  /** `isWhole`: with what it has done. */
+  /** `isWhole`: with its runs and effects. */
   | { readonly kind: "get"; readonly id: string; readonly tenant: string | null; readonly isWhole?: true }
   | { readonly kind: "list"; readonly query: DurableQuery }
-  /** Names the targets of an engine, of whose events notes are written from now on, and takes notes that are due. */
+  /** Names the targets of an engine, for which notes are written from now on, and takes notes that are due. */
   | { readonly kind: "notes"; readonly targets: readonly NoteTarget[]; readonly most: number; readonly nowMs: number }
   /** A note was delivered or given up, or is due again. */
   | { readonly kind: "told"; readonly n: number; /** `null`: never. */ readonly dueMs: number | null };
 
-/** Changes of a call's state of which others are told: it waits, nobody knows what became of an effect, it has ended. */
+/** Changes of a call's state that are notified: it waits, the outcome of an effect is unknown, it has ended. */
 export const NOTE_EVENTS = ["paused", "in_doubt", "ended"] as const satisfies CallState[];
 export type NoteEvent = (typeof NOTE_EVENTS)[number];
 
-/** One who is told. */
+/** A target of notifications. */
 export interface NoteTarget {
   readonly id: string;
   readonly events: readonly NoteEvent[];
@@ -116,7 +116,7 @@ export interface NoteTarget {
   readonly most: number;
 }
 
-/** Who has to be told what. It is taken for 30 seconds: then it is due again. */
+/** A note for a target. It is reserved for 30 seconds: then it is due again. */
 export interface CallNote {
   readonly n: number;
   readonly target: string;
@@ -127,7 +127,7 @@ export interface CallNote {
   readonly dueMs: number;
   /** Number of tries, with this one. */
   readonly tries: number;
-  /** The call as it is now, without its result; of one that is gone, what the note has. */
+  /** The call as it is now, without its result; if it is removed, the facts in the note. */
   readonly call: NotedCall;
 }
 
@@ -138,7 +138,7 @@ export interface NotedCall extends Pick<DurableCall, "id" | "callId" | "tool" | 
   readonly code: string | null;
 }
 
-/** A decision with the name of the key that makes it. The engine has checked who may. */
+/** A decision with the name of the deciding key. The engine has checked its rights. */
 export interface MadeDecision extends Omit<Decision, "arguments" | "data" | "answer"> {
   readonly wait: number;
   readonly by: string | null;
@@ -147,7 +147,7 @@ export interface MadeDecision extends Omit<Decision, "arguments" | "data" | "ans
   readonly data: string | null;
 }
 
-/** A capability call of a call that has ended: those answered last come first. */
+/** A capability call of an ended call: those answered last come first. */
 export interface PastAsk {
   readonly step: number;
   readonly capability: string;
@@ -164,9 +164,9 @@ export interface PastToolCall {
   /** JSON of arguments and output, each written as a JSON string. */
   readonly input: string;
   readonly output: string;
-  /** One that has failed is listed only where its call was kept. */
+  /** A failed one is listed only if its call was kept. */
   readonly hasFailed: boolean;
-  /** The durable id of its call, where that has waited; `null`: nobody knows what it called itself. */
+  /** The durable id of its call, if that has waited; `null`: the id is not known. */
   readonly keptAs: string | null;
 }
 
@@ -194,9 +194,9 @@ export interface KeptPage {
   readonly cursor: string | null;
 }
 
-/** A call that a step has ended without a run of it, as far as others are told of it. */
+/** A call that a step has ended without a run of it, with the data for notifications. */
 export interface EndedCall extends Pick<DurableCall, "id" | "callId" | "tool" | "tenant" | "key"> {
-  /** JSON, as the engine has made it; empty where it is not at hand. */
+  /** JSON, as the engine has made it; empty if it is not available. */
   readonly record: string;
   /** JSON of a `ToolResult`. */
   readonly result: string;
@@ -208,7 +208,7 @@ export type DurableAnswer = StepAnswer & { readonly ended?: readonly EndedCall[]
 type StepAnswer =
   /** `pause`: stored. Other steps: done. `call`: as it is now, for `decide`, `signal` and `cancel`. */
   | { readonly kind: "done"; readonly call: KeptCall | null }
-  /** `pause`: some waits are settled already, so nothing was stored: the run goes on with them. */
+  /** `pause`: some waits are settled already, so nothing was stored: the run continues with them. */
   | { readonly kind: "settled"; readonly waits: readonly RunWait[] }
   /** The run is not the call's last one, or the call is not in a state for it. */
   | { readonly kind: "lost" }
@@ -216,7 +216,7 @@ type StepAnswer =
   | { readonly kind: "full"; readonly bound: string }
   | { readonly kind: "claimed"; readonly call: ClaimedCall }
   | { readonly kind: "effects"; readonly effects: readonly PastAsk[] }
-  /** `due`: calls that are ready, when the next wait is due, and calls whose runs were lost, as they are now. */
+  /** `due`: calls that are ready, the time of the next wait, and calls whose runs were lost, as they are now. */
   | {
       readonly kind: "ready";
       readonly ids: readonly string[];
@@ -225,15 +225,15 @@ type StepAnswer =
     }
   | ({ readonly kind: "standing" } & CallStanding)
   | { readonly kind: "snippets"; readonly revision: string; readonly snippets: readonly StoredSnippet[] | null }
-  /** `decide`, `signal`, `cancel`: why it cannot be done, in words, with the call as it is now. */
+  /** `decide`, `signal`, `cancel`: the reason for the refusal, in words, with the call as it is now. */
   | { readonly kind: "conflict"; readonly message: string; readonly call: KeptCall }
   /** No such call, or snippet, of the tenant. */
   | { readonly kind: "missing" }
-  /** `past`: where the step asks for it. */
+  /** `past`: if the step requests it. */
   | { readonly kind: "call"; readonly call: KeptCall; readonly past?: KeptPast }
   /** `list`: their results are left out. */
   | { readonly kind: "page"; readonly page: KeptPage }
-  /** `notes`: those taken, when the next one is due, and the number of those dropped as there were too many. */
+  /** `notes`: those taken, the time of the next one, and the number of those dropped, as there were too many. */
   | {
       readonly kind: "notes";
       readonly notes: readonly CallNote[];
@@ -245,11 +245,11 @@ type StepAnswer =
 export interface CallStanding {
   readonly paused: number;
   readonly inDoubt: number;
-  /** For how long the oldest approval has been open; `null` where none is. */
+  /** Time for which the oldest approval has been open; `null` if none is. */
   readonly oldestApprovalMs: number | null;
 }
 
-/** Steps after which a loss of power must not bring back what was before: an effect would happen twice, or a word be lost. */
+/** Steps that a loss of power must not undo: an effect would happen twice, or a decision or signal be lost. */
 export const LASTING: ReadonlySet<DurableStep["kind"]> = new Set([
   "pause",
   "start",
@@ -269,7 +269,7 @@ export const READING: ReadonlySet<DurableStep["kind"]> = new Set(["get", "list",
 /** Takes steps one after the other. Rejects with a `StoreError`. */
 export type TakeDurable = (step: DurableStep) => Promise<DurableAnswer>;
 
-/** Takes steps in one transaction: on the disk before they are answered where one must not be lost, in none where all read. */
+/** Takes steps in one transaction: on the disk before the answer if one must not be lost; in none if all are reads. */
 export function takeTogether<Answer>(
   transaction: SqliteTransaction,
   steps: readonly DurableStep[],

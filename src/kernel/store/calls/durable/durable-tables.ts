@@ -20,12 +20,12 @@ import { SnippetTables } from "./snippet-tables.ts";
 import type { DurableWaits } from "./durable-waits.ts";
 import { MAY_UNDO, UndoneCalls } from "./undone-calls.ts";
 
-/** Rows that one step looks at, at most. */
+/** Maximum rows that one step reads. */
 const SETTLED_MAX = 256;
 
 type Of<Kind extends DurableStep["kind"]> = Extract<DurableStep, { readonly kind: Kind }>;
 
-/** Durable calls in a database of calls. Each step is done whole, or not at all; several share a transaction. */
+/** Durable calls in a database of calls. Each step is done as a whole, or not at all; several share a transaction. */
 export class DurableTables {
   readonly #database: DatabaseSync;
   readonly #room: DurableCapacity;
@@ -36,7 +36,7 @@ export class DurableTables {
   readonly #lostRuns: LostRuns;
   readonly #undoing: UndoneCalls;
   readonly #notes: DurableNotes;
-  /** Calls that the step under way has ended. */
+  /** Calls that the present step has ended. */
   #ended: EndedCall[] = [];
 
   constructor(database: DatabaseSync, room: DurableCapacity) {
@@ -123,7 +123,7 @@ export class DurableTables {
 
   #pause({ call, nowMs }: Of<"pause">): DurableAnswer {
     const known = this.#rows.find(call.id, null);
-    // It was stored before, and the answer came too late.
+    // The pause was stored before, and its answer came too late.
     if (known !== undefined && isStored(known, call)) return { kind: "done", call: null };
     if (known === undefined ? call.made === null : known.state !== "running" || known.leg !== call.leg) return LOST;
     if (known === undefined && call.made !== null && this.#lostRuns.isOrphaned(call.made)) return LOST;
@@ -151,7 +151,7 @@ export class DurableTables {
       this.#arrange(n, nowMs);
       this.#lostRuns.awaitBelow(call, nowMs);
       const row = this.#rows.find(call.id, null);
-      // Nobody waits for it any more.
+      // The call that made it has ended.
       if (row !== undefined && this.#isOrphan(row)) this.#cancelled(row, PARENT_ENDED, nowMs);
       return { kind: "done", call: null };
     });
@@ -172,7 +172,7 @@ export class DurableTables {
     });
   }
 
-  /** Does all of a step, or nothing where its answer is a refusal. */
+  /** Does all of a step, or nothing if its answer is a refusal. */
   #orNothing(work: () => DurableAnswer): DurableAnswer {
     this.#database.exec("SAVEPOINT step");
     const answer = work();
@@ -186,7 +186,7 @@ export class DurableTables {
     return parent !== null && this.#rows.find(parent, null)?.state === "ended";
   }
 
-  /** Signals that came before they were waited for, and child calls that have ended before their parent was stored. */
+  /** Settles waits for signals that have already arrived, and for child calls that ended before this was stored. */
   #settleAtOnce(n: number, nowMs: number): void {
     for (const { step, wait } of this.#waits.open(n)) {
       if (wait.kind === "signal") this.#signals.hear(n, step, wait.name, nowMs);
@@ -197,7 +197,7 @@ export class DurableTables {
     }
   }
 
-  /** A paused call is ready where something is settled that it has not heard, or sleeps until its next wait is due. */
+  /** Makes a paused call ready if a settlement is new to it; otherwise it sleeps until its next wait is due. */
   #arrange(n: number, nowMs: number): void {
     const wakeMs = this.#waits.wakeMs(n);
     const sql = `UPDATE durable SET updated_ms = ?1, state = iif(?2 OR state = 'ready', 'ready', 'paused'),
@@ -239,7 +239,7 @@ export class DurableTables {
     return this.#done(id);
   }
 
-  /** A call whose run was lost goes on, unless nobody knows what became of an effect, or its runs are lost again and again. */
+  /** Continues a call whose run was lost, unless the outcome of an effect is unknown, or too many runs were lost. */
   #recover(row: DurableRow, nowMs: number): void {
     const isHopeless = row.lost + 1 >= LOST_MAX || row.leg - row.unrun >= LEGS_MAX;
     if (isHopeless) return this.#endUnrun(row, "outcome_unknown", RUNS_LOST, nowMs);
@@ -249,7 +249,7 @@ export class DurableTables {
     this.#rows.sql(WEIGH_SQL).run(row.n);
   }
 
-  /** A run may end while its pause is stored: its end counts where no later run has begun. */
+  /** A run may end while its pause is stored: its end counts if no later run has begun. */
   #end({ id, leg, result, isFailed, nowMs }: Of<"end">): DurableAnswer {
     const row = this.#rows.find(id, null);
     if (row?.leg !== leg || !MAY_END.has(row.state)) return LOST;
@@ -265,7 +265,7 @@ export class DurableTables {
     return message === null ? this.#done(last) : { kind: "conflict", message, call: this.#rows.callOf(row) };
   }
 
-  /** Ends a call and the calls that it has made, and tells the one that has made it. */
+  /** Ends a call and the calls that it has made, and settles the wait of its parent. */
   #finish(row: DurableRow, result: string, nowMs: number, isFailed = true): void {
     const journal = this.#lostRuns.gather(row.n);
     this.#rows.runs.end(row.n, "ended", nowMs);
@@ -324,13 +324,13 @@ export class DurableTables {
     return this.#done(id);
   }
 
-  /** Changes waits of a call: `change` gives why it cannot. */
+  /** Changes waits of a call: `change` returns the reason if it cannot. */
   #change(
     { id, tenant, nowMs }: { readonly id: string; readonly tenant: string | null; readonly nowMs: number },
     change: (row: DurableRow) => string | null,
   ): DurableAnswer {
     if (this.#rows.find(id, tenant) === undefined) return { kind: "missing" };
-    // What was due before is not decided now.
+    // Waits that were due before cannot be decided now.
     this.#tick(id, nowMs);
     const row = this.#rows.find(id, tenant);
     if (row === undefined) return { kind: "missing" };
@@ -348,7 +348,7 @@ export class DurableTables {
     return { kind: "ready", ids, wakeMs: this.#rows.wakeMs(), lost };
   }
 
-  /** Settles what the clock settles of a call, and ends one that has waited too long. */
+  /** Settles waits of a call by the clock, and ends a call that has waited too long. */
   #tick(id: string, nowMs: number): void {
     const row = this.#rows.find(id, null);
     if (row === undefined || row.state === "ended") return;
@@ -387,7 +387,7 @@ const TOO_LONG = "the call has waited as long as it is kept";
 const RUNS_LOST = "the call was lost with its process again and again: it is unknown what it had done by then";
 const NEVER_KNOWN = "nobody has said what became of an effect that was under way when the call's process was lost";
 
-/** Whether this pause was stored, whatever became of the call then. */
+/** Whether this pause was stored, regardless of the call's later state. */
 function isStored(row: DurableRow, { leg, made }: PausedCall): boolean {
   return made !== null || row.leg > leg || (row.leg === leg && row.state !== "running");
 }

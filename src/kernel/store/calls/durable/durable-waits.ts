@@ -27,14 +27,16 @@ export interface OpenWait {
   readonly step: number;
   readonly wait: WaitKind;
   readonly expiresMs: number | null;
-  /** When its time comes; `null` for a wait for something else. */
+  /** Time at which it is due; `null` for a wait without a time. */
   readonly dueMs: number | null;
 }
 
 const OF_CALL = "FROM durable_wait WHERE call = ?";
 const COLUMNS = "step, state, opened_ms, expires_ms, detail, settled";
 
-/** Waits of calls in the tables of `DurableTables`. `place`: the order in which they were settled; negative once the call has heard of it. */
+/**
+ * Waits of calls in the tables of `DurableTables`. `place`: order of settlement; negative once the call received it.
+ */
 export class DurableWaits {
   readonly #sql: Prepare;
 
@@ -42,7 +44,7 @@ export class DurableWaits {
     this.#sql = sql;
   }
 
-  /** Waits of a call in the order in which they were settled, then those that are open, as readers see them. */
+  /** Waits of a call in the order of their settlement, then the open ones, as readers see them. */
   all(call: number): readonly CallWait[] {
     return this.#rows(call).map((row) => waitOf(row, parseWithDigits));
   }
@@ -53,7 +55,7 @@ export class DurableWaits {
   }
 
   #one(call: number, step: number): RunWait | undefined {
-    // An effect may be in doubt whose approval has the same step.
+    // The approval of an effect in doubt may have the same step.
     const sql = `SELECT ${COLUMNS} ${OF_CALL} AND step = ? ORDER BY place IS NOT NULL, abs(place) DESC LIMIT 1`;
     const row = this.#sql(sql).get(call, step) as WaitRow | undefined;
     return row && waitOf(row, asText);
@@ -78,7 +80,7 @@ export class DurableWaits {
     });
   }
 
-  /** Since when the oldest approval of all calls is open; `null` where none is. */
+  /** Begin of the oldest open approval of all calls; `null` if none is open. */
   oldestApprovalMs(): number | null {
     const sql = "SELECT min(opened_ms) AS oldestMs FROM durable_wait WHERE kind = 'approval' AND state = 'open'";
     return (this.#sql(sql).get() as { readonly oldestMs: number | null }).oldestMs;
@@ -97,7 +99,7 @@ export class DurableWaits {
     return given.length > WAITS_MAX ? `a call may wait for ${WAITS_MAX} things at once` : null;
   }
 
-  /** Adds waits that are not there yet; those that the run does not list any more are void. */
+  /** Adds new waits; those that the run no longer lists become void. */
   put(call: number, given: readonly NewWait[]): void {
     const known = new Map(this.#rows(call).map((row) => [row.step, row]));
     for (const { step, wait, openedMs, expiresMs } of given) {
@@ -136,7 +138,7 @@ export class DurableWaits {
     for (const { step } of this.open(call)) this.settle(call, step, "void", {}, nowMs);
   }
 
-  /** Decides open approvals, all or none. Returns why that is impossible, in words; `null` where it is done. */
+  /** Decides open approvals, all or none. Returns the reason if that is impossible, in words; `null` if it is done. */
   decide(call: number, decisions: readonly MadeDecision[], nowMs: number): string | null {
     const open: (readonly [MadeDecision, RunWait])[] = [];
     for (const decision of decisions) {
@@ -154,7 +156,7 @@ export class DurableWaits {
     return null;
   }
 
-  /** Settles what the clock settles. */
+  /** Settles waits by the clock. */
   settleDue(call: number, nowMs: number): void {
     for (const { step, expiresMs, dueMs } of this.open(call)) {
       if ((dueMs ?? Infinity) <= nowMs) this.settle(call, step, "due", {}, nowMs);
@@ -162,24 +164,24 @@ export class DurableWaits {
     }
   }
 
-  /** When the clock next settles something; `null` for never. */
+  /** Time at which the clock next settles a wait; `null` for never. */
   wakeMs(call: number): number | null {
     const timesMs = this.open(call).map(({ expiresMs, dueMs }) => Math.min(expiresMs ?? Infinity, dueMs ?? Infinity));
     const soonestMs = Math.min(...timesMs);
     return soonestMs === Infinity ? null : soonestMs;
   }
 
-  /** Whether something was settled that the call has not heard of. */
+  /** Whether there is a settlement that the call has not received. */
   hasUnheard(call: number): boolean {
     return this.#sql(`SELECT 1 ${OF_CALL} AND place > 0 AND state <> 'void' LIMIT 1`).get(call) !== undefined;
   }
 
-  /** Number of settled waits that the call has heard of. */
+  /** Number of settled waits that the call has received. */
   heard(call: number): number {
     return Number(this.#sql(`SELECT count(*) AS waits ${OF_CALL} AND place < 0`).get(call)?.["waits"]);
   }
 
-  /** The call hears of all that is settled. */
+  /** Marks all settlements as received by the call. */
   hear(call: number): void {
     this.#sql("UPDATE durable_wait SET place = -place WHERE call = ? AND place > 0").run(call);
   }
@@ -199,7 +201,7 @@ function waitOf<Value>(
   };
 }
 
-/** Reads a settlement, but for its values. */
+/** Reads a settlement, except its values. */
 function asText(settled: string): unknown {
   const { arguments: args, data, ...who } = parseForWriting(settled) as WaitSettlement;
   return { ...who, arguments: textOf(args), data: textOf(data) };
@@ -220,7 +222,7 @@ function stateOf({ decision }: MadeDecision): WaitState {
   }
 }
 
-/** Whether the same decision was made before, by the same. */
+/** Whether the same key and person have made the same decision before. */
 function isRepeated({ state, settled }: RunWait, decision: MadeDecision): boolean {
   if (state !== stateOf(decision) || settled === null) return false;
   return JSON.stringify(madeBy(settled)) === JSON.stringify(madeBy(decision));

@@ -1,13 +1,13 @@
 import { parseForWriting } from "../../../base/exact-json.ts";
 import type { RecordedAnswer, RecordedJournal } from "../../../base/protocol/recorded-journal.ts";
 
-/** Capability calls of a call that its reader gets, the last ones, and the length of all of their arguments. */
+/** Maximum number of a call's last capability calls that its reader gets, and of characters of their arguments. */
 const ASKS_MAX = 1_000;
 const ARGS_MAX = 256 * 1024;
-/** Length of arguments that are shown, and that are kept of a call that has ended. */
+/** Maximum length of arguments that are shown, and of those that are kept of an ended call. */
 const SHOWN_MAX = 4_096;
 const KEPT_MAX = 256;
-/** How the answer of a call of a tool begins that has failed. */
+/** Beginning of the answer of a failed call of a tool. */
 const TOOL_FAILED = '{"ok":false';
 
 /** A capability call of a durable call, for its readers. */
@@ -15,7 +15,7 @@ export interface JournalAsk {
   readonly step: number;
   readonly capability: string;
   readonly method: string;
-  /** JSON, or the length and digest of a longer text; `null` where it is too long to be shown. */
+  /** JSON, or the length and digest of a longer text; `null` if it is too long to be shown. */
   readonly args: string | null;
   /** `null` without an answer. */
   readonly answer: "ok" | "failed" | null;
@@ -23,7 +23,7 @@ export interface JournalAsk {
   readonly answeredMs: number | null;
 }
 
-/** Arguments as a journal has them; `null` where a digest is in their place, as they are long. */
+/** Arguments as a journal has them; `null` if it has a digest of long ones. */
 export function parsedArgs(args: string): unknown {
   try {
     return parseForWriting(args);
@@ -57,7 +57,7 @@ function hasFailed(method: string, { ok, payload }: RecordedAnswer): boolean {
   return !ok || (method === "call" && payload.startsWith(TOOL_FAILED));
 }
 
-/** The journal of a call that has ended and is not undone: what it has asked for, without answers. Empty where it has asked for nothing. */
+/** The journal of an ended call that is not undone: its capability calls, without answers. Empty without any. */
 export function withoutAnswers({ asks, answers }: RecordedJournal): string {
   if (asks.length === 0) return "";
   return JSON.stringify({

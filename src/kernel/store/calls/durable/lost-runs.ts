@@ -6,19 +6,19 @@ import type { DurableRows } from "./durable-rows.ts";
 import { journalAsks, withoutAnswers } from "./journal-asks.ts";
 import { MAY_UNDO } from "./undone-calls.ts";
 
-/** Length of a record that readers of its program get. */
+/** Maximum length of a record that readers of its program get. */
 const RECORD_MAX = 256 * 1024;
 const NO_JOURNAL: RecordedJournal = { asks: [], answers: [] };
 
-/** What a run has stored besides the journal with which it began. */
+/** An addition of a run to the journal with which it began. */
 interface Line {
   readonly begins: number | null;
   readonly part: string | null;
 }
 
 /**
- * Calls whose runs were lost, from what these had stored. All that was asked and answered is in the journal of the next run.
- * An effect that was announced and not answered may have happened, or not: a person has to say.
+ * Recovers calls whose runs were lost, from their stored additions. All capability calls and answers are in the journal
+ * of the next run. An effect that was announced and not answered may have happened, or not: a person has to say.
  */
 export class LostRuns {
   readonly #rows: DurableRows;
@@ -27,7 +27,7 @@ export class LostRuns {
     this.#rows = rows;
   }
 
-  /** A process is still there that runs calls. */
+  /** Records that a process with running calls is alive. */
   see(holder: string, nowMs: number): void {
     const sql = "INSERT INTO durable_holder VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET seen_ms = excluded.seen_ms";
     this.#rows.sql(sql).run(holder, nowMs);
@@ -40,7 +40,7 @@ export class LostRuns {
     return this.#rows.sql(sql).all(nowMs - HOLDER_LOST_MS, most) as unknown as readonly DurableRow[];
   }
 
-  /** A call that is `running` is `ready`, or `in_doubt`. */
+  /** Makes a `running` call `ready`, or `in_doubt`. */
   recover({ n, ends_ms: endsMs, lost }: DurableRow, nowMs: number): void {
     const lines = this.#linesOf(n);
     const journal = this.#journalWith(n, lines);
@@ -60,20 +60,20 @@ export class LostRuns {
     else this.#rows.sql(sql).run("in_doubt", lost + 1, nowMs, endsMs, n);
   }
 
-  /** Steps at which it has made calls that are kept: they go on by themselves, and it waits for their ends. */
+  /** Steps of its child calls that are stored: these continue by themselves, and it waits for their ends. */
   #awaited(n: number): readonly number[] {
     const waits = this.#rows.waits.all(n);
     return waits.flatMap(({ kind, state, step }) => (kind === "call" && state !== "void" ? [step] : []));
   }
 
-  /** Whether the run that has made a call was lost, so that nobody may begin anything more in its name. */
+  /** Whether the run that has made a call was lost, so that nothing may begin on its behalf any more. */
   isOrphaned({ parent }: MadeCall): boolean {
     const row = parent === null ? undefined : this.#rows.find(parent.id, null);
     if (parent?.leg === undefined || row === undefined || row.state === "ended") return false;
     return row.leg !== parent.leg || row.state !== "running";
   }
 
-  /** A call is kept: the running one that has made it waits for it from now on, also where it is lost before it says so. */
+  /** Has the running parent of a stored call wait for it, even if the parent is lost before it pauses. */
   awaitBelow({ id, made }: PausedCall, nowMs: number): void {
     const parent = made?.parent ?? null;
     const row = parent === null ? undefined : this.#rows.find(parent.id, null);
@@ -83,14 +83,14 @@ export class LostRuns {
     this.#rows.sql(WEIGH_SQL).run(row.n);
   }
 
-  /** Once somebody has said of all effects what became of them, the call goes on. Those that have not happened do then. */
+  /** Continues the call once the outcomes of all effects are decided. Those that did not happen are done then. */
   goOn({ n, created_ms: madeMs, updated_ms: lostMs }: DurableRow, nowMs: number): void {
     const { waits } = this.#rows;
     if (waits.open(n).some(({ wait }) => wait.kind === "outcome")) return;
     const journal = this.#journalOf(n);
     const answered = new Set(journal.answers.map(({ step }) => step));
     const asked = journal.asks.length;
-    // The clock of a call does not go back, also where that of the machine was set, before its first answer or later.
+    // The clock of a call never goes back, even if that of the machine was set back, before its first answer or later.
     const heardMs = [...journal.answers.map((answer) => answer.nowMs), ...(journal.late ?? []).map(([, atMs]) => atMs)];
     const atMs = heardMs.reduce((most, ms) => Math.max(most, ms), Math.max(nowMs, madeMs, lostMs));
     const answers = waits.forRun(n).flatMap(({ kind, state, step, settled }) => {
@@ -101,7 +101,7 @@ export class LostRuns {
     this.#rows.sql("UPDATE durable SET state = 'ready', wake_ms = NULL WHERE n = ?").run(n);
   }
 
-  /** What a run has stored is in the journal from now on. Returns what stays of that where the call cannot be undone. */
+  /** Adds the stored parts of a run to the journal. Returns the part of it that stays if the call cannot be undone. */
   gather(n: number): string {
     const lines = this.#linesOf(n);
     if (lines.length > 0) this.#put(n, this.#journalWith(n, lines));
@@ -109,7 +109,7 @@ export class LostRuns {
     return this.#rows.sql(sql).get(n) === undefined ? withoutAnswers(this.#journalOf(n)) : "";
   }
 
-  /** The past of a call: its runs, its asks and the record of a program. */
+  /** The past of a call: its runs, its capability calls and the record of a program. */
   past({ n, script }: DurableRow): KeptPast {
     const asks = journalAsks(this.#journalWith(n, this.#linesOf(n)));
     const sql = "SELECT record FROM durable WHERE n = ? AND octet_length(record) <= ?";
@@ -128,7 +128,7 @@ export class LostRuns {
     return journal;
   }
 
-  /** What a run has stored is in the journal, or not needed any more. */
+  /** Removes the stored parts of a run, which are in the journal or needless. */
   forget(n: number): void {
     this.#rows.sql("DELETE FROM durable_line WHERE call = ?").run(n);
   }

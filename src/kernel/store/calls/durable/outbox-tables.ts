@@ -1,9 +1,9 @@
-/** Notes that are kept; beyond, the oldest go. */
+/** Maximum number of notes; beyond it, the oldest are removed. */
 export const NOTES_MAX = 10_000;
-/** Time for which notes are written for a target that no engine has named since. */
+/** Time after the last naming of a target by an engine for which notes are written for it. */
 export const TARGET_LOST_MS = 24 * 60 * 60 * 1_000;
 
-/** The code with which a call has ended, as SQL: of a row of `durable`, by its name. */
+/** The code of an ended call, as SQL: of a row of `durable`, by its name. */
 export function codeSql(row: string): string {
   const code = `coalesce(json_extract(${row}.result, '$.error.code'), 'ok')`;
   return `iif(${row}.state = 'ended' AND json_valid(${row}.result), ${code}, NULL)`;
@@ -12,9 +12,9 @@ export function codeSql(row: string): string {
 const STALE = `(SELECT max(n) FROM durable_note) - ${NOTES_MAX}`;
 
 /**
- * Who is told of what becomes of calls. A trigger writes the notes, so that each is in the transaction of the change that it
- * tells of, whatever makes the change, and in whichever process. A note has what its call is named, as it may outlive the
- * call. Numbers of notes never come again, so that nothing ends a later one in the place of an earlier one.
+ * Targets of notifications about calls. A trigger writes the notes, so that each is in the transaction of the change
+ * that it reports, in all processes. A note has the names of the call, as it may outlive the call. Numbers of notes are
+ * never reused, so that the end of an earlier note cannot end a later one.
  */
 export const NOTES_SQL = `
   CREATE TABLE durable_target (

@@ -1,7 +1,7 @@
 import type { Prepare } from "../../sqlite/statements.ts";
 import type { CallRun } from "./durable-call.ts";
 
-/** Runs of a call that are kept: of more, the last ones. */
+/** Maximum runs that are kept of a call: the last ones. */
 const RUNS_MAX = 20;
 
 /** Runs of calls, by the numbers that readers know: those that never began are not counted. */
@@ -14,7 +14,7 @@ export const RUNS_SQL = `
   CREATE TRIGGER durable_run_gone AFTER DELETE ON durable BEGIN DELETE FROM durable_run WHERE call = old.n; END;
 `;
 
-/** How a run ended. */
+/** The outcome of a run. */
 type RunOutcome = NonNullable<CallRun["outcome"]>;
 
 interface RunRow extends Pick<CallRun, "number" | "holder" | "outcome"> {
@@ -22,7 +22,7 @@ interface RunRow extends Pick<CallRun, "number" | "holder" | "outcome"> {
   readonly ended_ms: number | null;
 }
 
-/** What is told of the runs of calls in the tables of `DurableTables`. */
+/** The reported runs of calls in the tables of `DurableTables`. */
 export class PastRuns {
   readonly #sql: Prepare;
 
@@ -46,13 +46,13 @@ export class PastRuns {
     this.#sql("DELETE FROM durable_run WHERE call = ? AND number <= ?").run(call, number - RUNS_MAX);
   }
 
-  /** The run under way has ended, where there is one. */
+  /** Ends the present run, if there is one. */
   end(call: number, outcome: RunOutcome, nowMs: number): void {
     const sql = "UPDATE durable_run SET ended_ms = ?, outcome = ? WHERE call = ? AND ended_ms IS NULL";
     this.#sql(sql).run(nowMs, outcome, call);
   }
 
-  /** The run under way never began. */
+  /** Removes the present run, which never began. */
   drop(call: number): void {
     this.#sql("DELETE FROM durable_run WHERE call = ? AND ended_ms IS NULL").run(call);
   }

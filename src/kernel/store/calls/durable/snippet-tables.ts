@@ -1,13 +1,15 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { DurableAnswer, DurableStep, StoredSnippet } from "./durable-step.ts";
 
-/** Snippets of one tenant, and of all: an engine has room for 10,000 tools. */
+/** Maximum snippets of one tenant, and of all: an engine has room for 10,000 tools. */
 export const SNIPPETS_OF_TENANT = 200;
 export const SNIPPETS_MAX = 1_000;
-/** Length of all texts, in UTF-16 units: they are read at once. */
+/** Maximum length of all texts, in UTF-16 units: they are read at once. */
 export const SNIPPETS_CHARS = 8 * 1024 * 1024;
 
-/** Programs that are tools of one tenant each. `revision` changes with each of them, so that others read them when it has. */
+/**
+ * Programs that are tools of one tenant each. `revision` changes with each, so that other processes read them again.
+ */
 export const SNIPPETS_SQL = `
   CREATE TABLE snippet (tenant TEXT NOT NULL, name TEXT NOT NULL, text TEXT NOT NULL, PRIMARY KEY (tenant, name)) STRICT;
   CREATE TABLE snippet_revision (id INTEGER PRIMARY KEY CHECK (id = 1), revision TEXT NOT NULL) STRICT;
@@ -65,13 +67,13 @@ export class SnippetTables {
     return { kind: "done", call: null };
   }
 
-  /** Snippets are saved by people: no statement is worth keeping. */
+  /** Prepares a statement each time: snippets are saved by people, so few are run. */
   #sql(sql: string): StatementSync {
     return this.#database.prepare(sql);
   }
 }
 
-/** The bound beyond which one more snippet would be, in words. `chars`: with its own. */
+/** The limit that one more snippet would exceed, in words. `chars`: including its own. */
 export function boundOf(held: {
   readonly snippets: number;
   readonly own: number;

@@ -7,18 +7,18 @@ import { parsedArgs } from "./journal-asks.ts";
 import type { DurableRows } from "./durable-rows.ts";
 
 const TOOL_CALL = '"method":"call"';
-/** Whether a call may have called tools: only then, all of its journal outlives it. */
+/** Whether a call may have called tools: only then, all of its journal is kept after its end. */
 export const MAY_UNDO = `instr(journal, '${TOOL_CALL}') > 0`;
 /** Time for which the call is kept that undoes another. */
 const EXPIRES_MS = 7 * 24 * 60 * 60 * 1_000;
-/** What is told of the arguments of a capability call that cannot be undone, in characters. */
+/** Maximum length of the shown arguments of a capability call that cannot be undone, in characters. */
 const ARGS_CHARS = 2_000;
 const NO_JOURNAL = JSON.stringify({ asks: [], answers: [] } satisfies RecordedJournal);
 const TRY = /^(.*)\.undo(?:\.(\d))?$/s;
-/** Calls that undo the same one: each after the first tries again what the one before could not undo. */
+/** Maximum calls that undo the same one: each after the first retries the failures of the one before. */
 const UNDO_TRIES_MAX = 5;
 
-/** Why a call is not undone that has called no tools. */
+/** The reason for which a call without tool calls is not undone. */
 export const NOTHING_CALLED = "the call has called no tools";
 
 /** The id of the call that undoes another, at its first try or a later one. */
@@ -50,7 +50,7 @@ export class UndoneCalls {
     this.#rows = rows;
   }
 
-  /** The last call that undoes another; `undefined` where none does. */
+  /** The last call that undoes another; `undefined` if there is none. */
   last(id: string): (DurableRow & { readonly nth: number }) | undefined {
     for (let nth = UNDO_TRIES_MAX; nth > 0; nth--) {
       const found = this.#rows.find(undoId(id, nth), null);
@@ -61,7 +61,7 @@ export class UndoneCalls {
 
   /**
    * Makes the call that undoes another, once. `after`: the last try, which another one follows. `within`: the call that
-   * waits for it. Returns why that is impossible, in words; `null` where it is there.
+   * waits for it. Returns the reason if that is impossible, in words; `null` if the call exists.
    */
   begin(
     { n, id, state }: Pick<DurableRow, "n" | "id" | "state">,
@@ -92,7 +92,7 @@ export class UndoneCalls {
     return null;
   }
 
-  /** A call's end settles the wait of another one. */
+  /** Has the end of a call settle the wait of another one. */
   #tellEnd(n: number, within: CallPlace | undefined): void {
     if (within === undefined) return;
     this.#rows.sql("UPDATE durable SET parent = ?, parent_step = ? WHERE n = ?").run(within.id, within.step, n);
@@ -127,13 +127,13 @@ export class UndoneCalls {
   }
 }
 
-/** By step: the calls that a call has waited for, and arguments in place of those that it asked for, as JSON. */
+/** By step: child calls for which a call has waited, and edited arguments in place of the requested ones, as JSON. */
 interface PastWaits {
   readonly kept: Map<number, string>;
   readonly edited: Map<number, string>;
 }
 
-/** `null` for one that has had no effect, as it was refused or its tool has failed. */
+/** `null` for one without an effect: it was refused, or its tool has failed. */
 function pastAsk(
   { capability, method, args }: RecordedAsk,
   step: number,

@@ -3,11 +3,11 @@ import { type Prepare, prepareOnce } from "../../sqlite/statements.ts";
 import type { DurableRow } from "../durable/durable-layout.ts";
 import { codeSql } from "../durable/outbox-tables.ts";
 
-/** Parts in which a call is kept: what changes together is written together, and a list needs the head alone. */
+/** Parts in which a call is kept: data that changes together is written together, and a list needs the head alone. */
 export const PARTS = ["head", "body", "run"] as const;
 export type Part = (typeof PARTS)[number];
 
-/** JSON of the rows of a part; `null` where it was not loaded. */
+/** JSON of the rows of a part; `null` if it was not loaded. */
 export type PartTexts = Readonly<Record<Part, string | null>>;
 
 /** Tables with rows of calls, in their column `call`. Those that triggers fill come last. */
@@ -18,19 +18,19 @@ const TABLES: readonly (readonly [table: string, part: Part])[] = [
   ["durable_line", "run"],
 ];
 
-/** Long columns of a call, and what stands for them where they are not loaded. The head has all others. */
+/** Long columns of a call, and their placeholders if they are not loaded. The head has all others. */
 const LONG: Readonly<Record<Exclude<Part, "head">, Readonly<Record<string, string | null>>>> = {
   body: { result: null, record: "", plan: "", journal: "" },
   run: { runs: "" },
 };
 const LONG_COLUMNS: ReadonlySet<string> = new Set(Object.values(LONG).flatMap((columns) => Object.keys(columns)));
 
-/** A call's own row, with what indexes have of it. */
+/** A call's own row, with its values in indexes. */
 export interface CallRow extends DurableRow {
   readonly wake_ms: number | null;
-  /** Since when its oldest approval is open. */
+  /** Begin of its oldest open approval. */
   readonly approval_ms: number | null;
-  /** `ok` or the code of its error; `null` where it has not ended, or its result was not loaded. */
+  /** `ok` or the code of its error; `null` if it has not ended, or its result was not loaded. */
   readonly code: string | null;
 }
 
@@ -42,7 +42,7 @@ interface PartRows {
   readonly tables: Readonly<Record<string, readonly Row[]>>;
 }
 
-/** Thrown where a call has a column or a table that is not known here. */
+/** Thrown if a call has a column or a table that is not known here. */
 export class ForeignRowsError extends Error {
   override readonly name = "ForeignRowsError";
 }

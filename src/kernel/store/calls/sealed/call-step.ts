@@ -2,7 +2,7 @@ import type { MadeCall } from "../durable/durable-call.ts";
 import type { DurableStep } from "../durable/durable-step.ts";
 import type { SnippetStep } from "../durable/snippet-tables.ts";
 
-/** A step about one call. `due` settles what the clock settles of it. */
+/** A step about one call. `due` settles its waits by the clock. */
 export type CallStep =
   | Exclude<
       DurableStep,
@@ -29,7 +29,7 @@ export function isBounded({ kind }: CallStep): boolean {
   return kind === "pause" || kind === "start" || kind === "append";
 }
 
-/** The parts of its call that a step needs: its head, or all of it, or also the calls that may end or go on with it. */
+/** The parts of its call that a step needs: its head, all of it, or also the calls that may end or continue with it. */
 export function needOf(step: CallStep): "head" | "whole" | "family" {
   switch (step.kind) {
     case "get":

@@ -43,14 +43,14 @@ export class FileSealing {
     return new FileSealing(Seal.of(secret));
   }
 
-  /** Marks a new file. Throws a `ForeignStoreError` where it has the mark of another secret. */
+  /** Marks a new file. Throws a `ForeignStoreError` if it has the mark of another secret. */
   check(database: DatabaseSync): void {
     const find = database.prepare("SELECT mark FROM seal");
     if (find.get() === undefined) database.prepare("INSERT OR IGNORE INTO seal VALUES (1, ?)").run(this.#seal.mark);
     this.checkMark(database);
   }
 
-  /** The same for a file that is only read. */
+  /** The same check for a file that is only read. */
   checkMark(database: DatabaseSync): void {
     const mark = database.prepare("SELECT mark FROM seal").get()?.["mark"];
     if (mark !== this.#seal.mark) throw new ForeignStoreError(OTHER_SECRET);

@@ -6,12 +6,12 @@ import type { WrittenDetail } from "../call-redaction.ts";
 /** Codes of this engine; an imported call may have any. */
 const CODE_FORM = /^[a-z_]{1,64}$/;
 
-/** By what a row is found in its file. */
+/** The values by which a row is found in its file. */
 type RowNames = { readonly id: string; readonly beginMs: number };
 
 /**
- * Kept calls of a file as that has them: times and outcomes are plain, ids and names are digests, and all cells are sealed
- * in the place of the surface, for this id and time.
+ * Kept calls in the form of their file: times and outcomes are plain, ids and names are digests, and all cells are
+ * sealed in the place of the surface, for this id and time.
  */
 export class KeptSeal {
   readonly #seal: Seal;
@@ -54,7 +54,7 @@ export class KeptSeal {
     ];
   }
 
-  /** Throws a `SealError` where a row is not what was kept. */
+  /** Throws a `SealError` if a row was changed. */
   open([id, tool, , , tenant, parent, sealed, , code, , beginMs]: CallCells): CallCells {
     const cells = JSON.parse(this.#seal.open(sealed, aboutOf("call", { id, beginMs }))) as CallCells;
     const [, , , , , parentId] = cells;
@@ -65,7 +65,7 @@ export class KeptSeal {
     return cells;
   }
 
-  /** Throws a `SealError` where it is not the detail of this row. */
+  /** Throws a `SealError` if it is not the detail of this row. */
   openDetail([id, , , , , , , , , , beginMs]: CallCells, { json, run }: WrittenDetail): WrittenDetail {
     const names = { id, beginMs };
     return {
@@ -74,7 +74,7 @@ export class KeptSeal {
     };
   }
 
-  /** The same query of rows as they are in the file. */
+  /** The same query in terms of the rows in the file. */
   queryOf({ tool, tenant, parent, code, ...query }: CallQuery): CallQuery {
     return {
       ...query,
@@ -85,7 +85,7 @@ export class KeptSeal {
     };
   }
 
-  /** By what the newest call of an id is found, of all tenants or of one. */
+  /** The names by which the newest call of an id is found, of all tenants or of one. */
   namesOf(id: string, tenant: string | null): readonly string[] {
     return tenant === null ? [this.#idOf(id)] : [this.#idOf(id), this.#digest("tenant", tenant)];
   }

@@ -10,7 +10,7 @@ export interface LoadedCall {
   readonly id: string;
   readonly n: number;
   readonly parts: PartTexts;
-  /** When its holder was last seen. */
+  /** Time at which its holder was last seen. */
   readonly seenMs: number;
 }
 
@@ -22,7 +22,7 @@ export interface TenantBooks {
   readonly endedBytes: number;
 }
 
-/** All that a step may look at. */
+/** All data that a step may read. */
 export interface StepView {
   readonly calls: readonly LoadedCall[];
   readonly tenant: string;
@@ -35,7 +35,7 @@ export interface StepView {
 export interface ChangedCall {
   readonly row: CallRow;
   readonly head: string;
-  /** `null`: as it was. */
+  /** `null`: unchanged. */
   readonly body: string | null;
   readonly run: string | null;
   readonly isNew: boolean;
@@ -57,8 +57,8 @@ interface Opened {
 }
 
 /**
- * The rules of calls that wait, for calls of another place: these are put into tables of a database in memory, a step is taken
- * there, and what has changed is read.
+ * The rules of waiting calls, for calls of another store: these are put into tables of a database in memory, a step is
+ * taken there, and its changes are read.
  */
 export class PrivateTables {
   readonly #room: DurableCapacity;
@@ -68,7 +68,7 @@ export class PrivateTables {
     this.#room = room;
   }
 
-  /** Throws a `ForeignRowsError` where a call is of another version. */
+  /** Throws a `ForeignRowsError` if a call is of another version. */
   take(step: DurableStep, view: StepView): StepOutcome {
     const { tables, rows } = (this.#opened ??= this.#open());
     try {
@@ -102,7 +102,7 @@ export class PrivateTables {
 
   #fill(rows: CallRows, { calls, tenant, books, script }: StepView): void {
     rows.write(calls);
-    // Triggers have counted what was loaded.
+    // Triggers have counted the loaded rows.
     const { bytes, ended, endedBytes } = books;
     const sql =
       "INSERT OR REPLACE INTO durable_tenant (tenant, calls, bytes, ended, ended_bytes) VALUES (?, ?, ?, ?, ?)";
@@ -128,7 +128,7 @@ export class PrivateTables {
   }
 }
 
-/** A part as it is now; `null` where it is as it was. */
+/** A part as it is now; `null` if it is unchanged. */
 function changeOf(
   rows: CallRows,
   part: "body" | "run",
@@ -138,7 +138,7 @@ function changeOf(
 ): string | null {
   if (loaded === undefined) return rows.read(part, row.n);
   const before = loaded.parts[part];
-  // Only the end of a call changes what is not loaded of it.
+  // Only the end of a call changes parts that were not loaded.
   if (before === null && (row.state !== "ended" || head === loaded.parts.head)) return null;
   const now = rows.read(part, row.n);
   return now === before ? null : now;
@@ -146,7 +146,7 @@ function changeOf(
 
 function clear(rows: CallRows): void {
   const tables = rows.sql("SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'durable%'").all();
-  // A call's rows go with it by triggers, which count: so it goes first.
+  // Triggers remove a call's rows with it, and count: so it is removed first.
   for (const { name } of tables) if (name !== "durable_total") rows.sql(`DELETE FROM ${String(name)}`).run();
   rows.sql("UPDATE durable_total SET bytes = 0").run();
 }

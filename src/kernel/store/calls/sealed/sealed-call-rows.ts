@@ -8,7 +8,7 @@ import type { ChangedCall, LoadedCall, StepView } from "./private-tables.ts";
 import { headOnly, SealedCalls, type SealedHead } from "./sealed-calls.ts";
 
 const VERSION_BYTES = 9;
-/** Columns that indexes have in plain form, as the head has them: a changed one is found when the call is opened. */
+/** Columns that indexes have in plain form, as the head has them: a changed one is detected when the call is opened. */
 const INDEXED = ["parent", "state", "leg", "holder", "wake_ms", "updated_ms", "ends_ms"] as const;
 const COLUMNS = `n, id, tenant, tool, script, plan AS version, record AS head, ${INDEXED.join(", ")}`;
 
@@ -25,8 +25,9 @@ export interface OpenedCall extends LoadedCall {
 }
 
 /**
- * Sealed calls in the tables of durable calls: the head in `record`, the body in `journal`, the run in `runs`, its version in
- * `plan`, and a note of its state in `call_id`, which a trigger copies into the notes. All else of a row is for its indexes.
+ * Sealed calls in the tables of durable calls: the head in `record`, the body in `journal`, the run in `runs`, its
+ * version in `plan`, and a note of its state in `call_id`, which a trigger copies into the notes. All other columns of
+ * a row are for its indexes.
  */
 export class SealedCallRows {
   readonly calls: SealedCalls;
@@ -37,7 +38,7 @@ export class SealedCallRows {
     this.calls = new SealedCalls(seal, "glovebox calls");
   }
 
-  /** A call, or only its head if it has not ended. Throws a `SealError` where it is not what was written. */
+  /** A call, or only its head if it has not ended. Throws a `SealError` if it was changed. */
   load(id: string, form: "head" | "whole", nowMs: number): OpenedCall | undefined {
     const stored = this.#rows.sql(`SELECT ${COLUMNS} FROM durable WHERE id = ?`).get(id) as SealedRow | undefined;
     if (stored === undefined) return undefined;
@@ -50,7 +51,7 @@ export class SealedCallRows {
     return { ...opened, parts: { ...opened.parts, ...long }, seenMs: this.#seenMs(row.holder) };
   }
 
-  /** Ids of calls that a call has made and that have not ended, as far as indexes know. */
+  /** Ids of child calls that have not ended, as far as indexes know. */
   madeBy(id: string, most: number): readonly string[] {
     const sql = "SELECT id FROM durable WHERE parent = ? AND state <> 'ended' LIMIT ?";
     return this.#rows
@@ -76,7 +77,7 @@ export class SealedCallRows {
     }
   }
 
-  /** The script of a call. Throws a `SealError` where it is not there. */
+  /** The script of a call. Throws a `SealError` if it is missing. */
   script(hash: string): StepView["script"] {
     const found = this.#rows.sql("SELECT text FROM durable_script WHERE hash = ?").get(this.#scriptDigest(hash));
     if (found === undefined) throw new SealError("its script is not there");
@@ -89,7 +90,7 @@ export class SealedCallRows {
     this.#rows.sql("INSERT INTO durable_script VALUES (?, ?)").run(digest, this.calls.closeScript(hash, text));
   }
 
-  /** Writes what a step has changed of a call, in a version of its own. Returns its number, and the digest of its tenant. */
+  /** Writes a step's changes to a call, as a version of its own. Returns its number, and the digest of its tenant. */
   put(changed: ChangedCall, before: SealedHead | undefined): Pick<DurableRow, "n" | "tenant"> {
     const { row, isNew } = changed;
     const tenant = this.calls.digest("tenant", row.tenant);
@@ -108,7 +109,7 @@ export class SealedCallRows {
     return { n, tenant };
   }
 
-  /** A call that cannot be opened has ended: nothing looks at it again but those who ask for it, and it is removed in time. */
+  /** Ends a call that cannot be opened: only readers look at it again, and it is removed in time. */
   end(id: string, nowMs: number, keepMs: number): void {
     const sql = `UPDATE durable SET state = 'ended', holder = NULL, wake_ms = NULL,
       ends_ms = iif(state = 'ended', min(ends_ms, ?2), ?2) WHERE id = ?1 RETURNING n`;

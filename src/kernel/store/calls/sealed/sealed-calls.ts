@@ -8,7 +8,7 @@ export interface SealedParts {
   readonly id: string;
   readonly version: string;
   readonly head: string;
-  /** Empty where it was not asked for: one that is not there has another text. */
+  /** Empty if it was not requested: a missing one has another text. */
   readonly body: string;
   readonly run: string;
 }
@@ -20,12 +20,12 @@ export interface SealedHead {
   readonly run: string;
 }
 
-/** Facts of a call in a note: the call may be gone when the note is told. */
+/** Facts of a call in a note: the call may be removed when the note is delivered. */
 interface SealedNote extends Pick<NotedCall, "callId" | "tool" | "tenant" | "code"> {
   readonly leg: number;
 }
 
-/** The parts of a call of which only the head was read. */
+/** The parts of a call whose head alone was read. */
 export function headOnly({ rows }: SealedHead): PartTexts {
   return { head: rows, body: null, run: null };
 }
@@ -36,7 +36,7 @@ export interface OpenedParts {
   readonly parts: PartTexts;
 }
 
-/** The parts of a call that a step has changed; `null` for those that stay. `note`: of its state, empty where others are not told of it. */
+/** The changed parts of a call; `null` for unchanged ones. `note`: of its state, empty if it is not notified. */
 export interface ClosedCall {
   readonly head: string;
   readonly body: string | null;
@@ -45,8 +45,8 @@ export interface ClosedCall {
 }
 
 /**
- * Seals of calls that wait: each part for its call, its kind and its version, so that no other part and no other call stands
- * in its place. Names of tenants and tools are digests.
+ * Seals of waiting calls: each part for its call, its kind and its version, so that no other part and no other call can
+ * replace it. Names of tenants and tools are digests.
  */
 export class SealedCalls {
   readonly #seal: Seal;
@@ -57,7 +57,7 @@ export class SealedCalls {
     this.#prefix = prefix;
   }
 
-  /** Throws a `SealError` where a part is not what was stored there. */
+  /** Throws a `SealError` if a part was changed. */
   open({ id, version, head: sealed, ...long }: SealedParts): OpenedParts {
     const head = this.openHead(id, version, sealed);
     const body = long.body === "" ? null : this.openPart("body", id, head, long.body);

@@ -3,7 +3,7 @@ import { type Seal, SealError } from "../../seal.ts";
 import type { KeyedCall, LedgerAnswer, LedgerStep } from "../ledger.ts";
 import type { LedgerTables } from "../ledger-tables.ts";
 
-/** The ledger of a sealed file: digests are keyed, so that nobody finds a key or arguments by trying, and results are sealed. */
+/** The ledger of a sealed file: digests are keyed, so keys and arguments cannot be guessed; results are sealed. */
 export class SealedLedger {
   readonly #tables: LedgerTables;
   readonly #seal: Seal;
@@ -13,7 +13,7 @@ export class SealedLedger {
     this.#seal = seal;
   }
 
-  /** As `LedgerTables`. A `StoreError` answers a call whose result was changed: it does not run again. */
+  /** As `LedgerTables`. A call whose result was changed gets a `StoreError`: it does not run again. */
   take(steps: readonly LedgerStep[], nowMs: number): readonly (LedgerAnswer | StoreError)[] {
     const sealed = steps.map((step) => this.#closed(step));
     return this.#tables.take(sealed, nowMs).map((answer, at) => {

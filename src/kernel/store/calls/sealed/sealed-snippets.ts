@@ -30,7 +30,7 @@ export class SealedSnippets {
     }
   }
 
-  /** Others are there without one that was changed. */
+  /** Skips a snippet that was changed. */
   #open(sealed: StoredSnippet): readonly StoredSnippet[] {
     try {
       return [JSON.parse(this.#seal.open(sealed.text, aboutOf(sealed))) as StoredSnippet];

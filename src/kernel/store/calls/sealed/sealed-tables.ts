@@ -20,22 +20,22 @@ import { type LoadedCall, PrivateTables, type StepOutcome, type StepView } from 
 import { type OpenedCall, SealedCallRows } from "./sealed-call-rows.ts";
 import { SealedSnippets } from "./sealed-snippets.ts";
 
-/** Calls that one look settles: some 50 ms. */
+/** Maximum calls that one look settles: some 50 ms. */
 const TICKED_MAX = 64;
-/** Calls below one that are loaded with it. */
+/** Maximum calls below one that are loaded with it. */
 const BELOW_MAX = 500;
-/** Characters of the heads of one page of a list, at which it ends. */
+/** Maximum characters of the heads of one page of a list, which ends there. */
 const PAGE_CHARS = 4 * 1024 * 1024;
-/** Characters of a family from which calls below are loaded without their journals: then they cannot be undone. */
+/** Characters of a family above which calls below are loaded without their journals, so that they cannot be undone. */
 const WHOLE_CHARS = 16 * 1024 * 1024;
 const NO_BOOKS = { calls: 0, bytes: 0, ended: 0, endedBytes: 0 };
 
 type Of<Kind extends DurableStep["kind"]> = Extract<DurableStep, { readonly kind: Kind }>;
 
 /**
- * Durable calls in a database of calls, sealed with a secret. A step opens the calls that it concerns, is taken by the same
- * rules in tables in memory, and what it has changed is sealed and written, all in one transaction. A call of which
- * something was changed, moved or left out is not opened: it has ended, without another effect.
+ * Durable calls in a database of calls, sealed with a secret. A step opens the calls that it concerns, is taken by the
+ * same rules in tables in memory, and its changes are sealed and written, all in one transaction. A call with a
+ * changed, moved or missing part is not opened: it has ended, without another effect.
  */
 export class SealedTables {
   readonly #database: DatabaseSync;
@@ -54,7 +54,7 @@ export class SealedTables {
     this.#database = database;
     this.#room = room;
     this.#transaction = new SqliteTransaction(database);
-    // Bytes of a call are counted in plain form, those of a tenant as the file has them.
+    // Bytes of a call are counted in plain form, those of a tenant in the form of the file.
     this.#rows = new DurableRows(database, { ...room, callBytes: Infinity });
     this.#private = new PrivateTables({ ...room, perTenant: Infinity, tenantBytes: Infinity });
     this.#stored = new SealedCallRows(this.#rows, seal);
@@ -63,12 +63,12 @@ export class SealedTables {
     this.#snippets = new SealedSnippets(database, seal);
   }
 
-  /** Takes steps in one transaction. A `StoreError` answers one that failed, beside others. */
+  /** Takes steps in one transaction. A failed one is answered by a `StoreError`, without effect on the others. */
   take(steps: readonly DurableStep[]): readonly (DurableAnswer | StoreError)[] {
     return takeTogether(this.#transaction, steps, (step) => this.#take(step));
   }
 
-  /** Removes some ended calls that were kept long enough; returns whether there may be more. */
+  /** Removes some ended calls whose time is over; returns whether there may be more. */
   sweep(nowMs: number): boolean {
     return this.#transaction.run(() => {
       this.#notes.sweep(nowMs);
@@ -84,7 +84,7 @@ export class SealedTables {
     try {
       return this.#answer(step);
     } catch (error) {
-      // Whoever asks for it hears why, and others do not wait for it.
+      // The request for the call gets the reason, and others do not wait for it.
       if (error instanceof SealError)
         return step.kind === "claim" ? { kind: "lost" } : new StoreError(DAMAGED, { isDamaged: true });
       if (error instanceof StoreError) return error;
@@ -148,7 +148,7 @@ export class SealedTables {
     }
   }
 
-  /** Returns the limit of a tenant that a call is beyond, in words. */
+  /** Returns the limit of a tenant that a call exceeds, in words. */
   #write(step: CallStep, { changed }: StepOutcome, family: readonly OpenedCall[]): string | null {
     const heads = new Map(family.map(({ id, head }) => [id, head]));
     const script = scriptOf(step);
@@ -165,7 +165,7 @@ export class SealedTables {
     return null;
   }
 
-  /** Takes a step in memory, whose failures say nothing of the file. */
+  /** Takes a step in memory. Its failures are not those of the file. */
   #inPrivate(step: DurableStep | CallStep, view: StepView): StepOutcome {
     try {
       return this.#private.take(step, view);
@@ -175,8 +175,8 @@ export class SealedTables {
   }
 
   /**
-   * The calls that a step may look at. Its own, and those that undo it, must be as they were written. One that it has made,
-   * or that has made it, is not there for it if it cannot be opened.
+   * The calls that a step may read. Its own, and those that undo it, must be unchanged. A child or a parent is left out
+   * if it cannot be opened.
    */
   #familyOf(step: CallStep): readonly OpenedCall[] {
     const id = idOf(step);
@@ -221,7 +221,7 @@ export class SealedTables {
     }
   }
 
-  /** A step that only reads writes nothing. */
+  /** A read writes nothing. */
   #endDamaged(step: DurableStep): void {
     if (!READING.has(step.kind) && "nowMs" in step)
       for (const id of this.#damaged) this.#stored.end(id, step.nowMs, this.#room.keepMs);
@@ -258,7 +258,7 @@ export class SealedTables {
       }
     }
     const isMore = looked === query.limit || chars > PAGE_CHARS;
-    // Others are shown without those that cannot be opened.
+    // Others are listed without those that cannot be opened.
     if (calls.length === 0 && error !== null && !isMore) throw error;
     const { answer } = this.#inPrivate({ kind: "list", query }, { calls, tenant: "", books: NO_BOOKS, script: null });
     if (answer.kind !== "page" || answer.page.cursor !== null || !isMore) return answer;

@@ -4,7 +4,7 @@ import type { StoredRow } from "../call-lines.ts";
 import type { CallRoom } from "../call-tables.ts";
 import type { StoreProblem } from "./messages.ts";
 
-/** Thrown where calls cannot be written or read now, and may be later. */
+/** Thrown if calls cannot be written or read now; a retry may succeed. */
 export class StoreFailure extends Error {
   readonly problem: StoreProblem;
 
@@ -15,13 +15,13 @@ export class StoreFailure extends Error {
 }
 
 /**
- * Where the store's thread keeps calls: a file, or a store of a plugin. Methods reject with a `StoreFailure` where it cannot be used
- * now. Another error of `add` says that these rows can never be written.
+ * Storage of calls for the store's thread: a file, or a store of a plugin. Methods reject with a `StoreFailure` if it
+ * cannot be used now. Another error of `add` means that these rows can never be written.
  */
 export interface CallBackend {
   /** Bytes in use, as far as known. */
   readonly bytes: number;
-  /** How long a list waits for calls that came before it, in milliseconds. */
+  /** Maximum wait of a list for calls that came before it, in milliseconds. */
   readonly patienceMs: number;
   /** Adds calls. After a failure the same list may be added again, and each of its calls is then kept once. */
   add(rows: readonly StoredRow[]): Promise<void>;
@@ -29,18 +29,18 @@ export interface CallBackend {
   list(query: CallQuery): Promise<CallPage>;
   /** The newest call with an id; `undefined` if no call has it. `tenant`: `null` for any. */
   get(id: string, tenant: string | null): Promise<StoredCall | undefined>;
-  /** What that call has for a replay. */
+  /** Inputs of a replay of that call. */
   run(id: string, tenant: string | null): Promise<KeptRun | undefined>;
-  /** `null` where it was not kept, or is no longer there. */
+  /** `null` if it was not kept, or was removed. */
   detail(place: CallPlace): Promise<CallDetail | null>;
   /** Removes some calls and details that are too old; returns whether there may be more. */
   sweep(nowMs: number): Promise<boolean>;
-  /** Tells calls as other processes keep them, where it hears of these; `null` for no more. */
+  /** Reports calls of other processes as these keep them, if the store is notified; `null`: no more. */
   watch(tell: ((calls: readonly CallCells[]) => void) | null): void;
-  /** Takes steps of calls that wait; not there where they cannot wait in this place. Those of one call go in their order. */
+  /** Takes steps of waiting calls, those of one call in their order; absent if calls cannot wait in this store. */
   readonly takeDurable?: TakeDurable;
   close(): Promise<void>;
 }
 
-/** Opens a plugin's store on the store's thread. `own`: what the store's factory has resolved. */
+/** Opens a plugin's store on the store's thread. `own`: the options that the store's factory has resolved. */
 export type OpenCalls = (own: object, room: CallRoom) => Promise<CallBackend>;

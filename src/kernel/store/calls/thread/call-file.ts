@@ -22,14 +22,14 @@ import type { SealedTables } from "../sealed/sealed-tables.ts";
 import { takeEarlierLedger } from "./earlier-ledger.ts";
 import type { DropReason, FileSettings } from "./messages.ts";
 
-/** How long a list waits while another process writes what it begins with. */
+/** Maximum wait of a list while another process writes the data at its beginning. */
 const READ_WAIT_MS = 100;
-/** Pieces of sweeping by which one batch makes room. */
+/** Maximum pieces of sweeping by which one batch makes room. */
 const PIECES_MAX = 16;
-/** File space of a ledger in relation to the bytes that it counts, as pages are not full; and besides. */
+/** Ratio of file space to counted bytes of a ledger, as pages are not full; and an addition. */
 const KEYS_FACTOR = 2;
 const KEYS_LEAST_BYTES = 16 * 1024 * 1024;
-/** File space of calls that wait: those of several tenants, each within its own limit. */
+/** File space of waiting calls: those of several tenants, each within its own limit. */
 const DURABLE_BYTES = 8 * 1024 ** 3;
 
 interface Opened {
@@ -45,9 +45,9 @@ interface Opened {
 }
 
 /**
- * The file of calls: opened when first used, opened again after a failure. One that is damaged is moved aside, and one
- * that is gone is replaced. Of kept calls, nothing is worth more than what comes. A key, though, may have been in the
- * damaged file: as long as it would have been kept, no process takes one that it does not know.
+ * The file of calls: opened at its first use, and again after a failure. A damaged one is moved aside, and a missing
+ * one is replaced: new calls are worth more than kept ones. The damaged file may have contained keys, though: until
+ * these would have expired, all processes refuse unknown keys.
  */
 export class CallFile {
   readonly #settings: FileSettings;
@@ -74,7 +74,7 @@ export class CallFile {
       try {
         work(writer);
       } catch (error) {
-        // Where not the file is full but its disk, what was kept stays.
+        // If the disk is full and not the file, kept calls stay.
         if (kindOf(error) !== "full" || !writer.isFilled) throw error;
         for (let piece = 0; piece < PIECES_MAX && writer.makeRoom(); piece++);
         work(writer);
@@ -146,7 +146,7 @@ export class CallFile {
       } catch (error) {
         const failed = kindOf(error);
         if (failed !== "busy" && failed !== "full" && failed !== "constraint") this.close();
-        // Only then: whoever closes a file lets go of all locks that the process has on it.
+        // Only then: closing a file releases all locks that the process has on it.
         const kind = failed === "other" && hasUnknownForm(this.#settings.path) ? "corrupt" : failed;
         if (kind === "corrupt" && !isSecond && this.#moveAside()) continue;
         throw new StoreFailure({ reason: reasonOf(kind), message: describeFailure(error).message });
@@ -189,7 +189,7 @@ export class CallFile {
     }
   }
 
-  /** Keeps a damaged file beside the new one, in the place of an earlier one. Leaves what may be somebody else's. */
+  /** Keeps a damaged file beside the new one, in place of an earlier one. Leaves files of other programs. */
   #moveAside(): boolean {
     const { path } = this.#settings;
     if (path === IN_MEMORY || !(this.#isOwn || isOfLayout(path, this.#sealing?.layout ?? CALLS_LAYOUT))) return false;
@@ -203,7 +203,7 @@ export class CallFile {
     return true;
   }
 
-  /** Removes what SQLite had beside a file that is no longer there. */
+  /** Removes the files of SQLite beside a missing file. */
   #removeSides(): void {
     const { path } = this.#settings;
     if (path === IN_MEMORY || identityOf(path) !== GONE) return;
@@ -213,7 +213,7 @@ export class CallFile {
 
 const GONE = "gone";
 
-/** Size up to which the file grows: neither calls nor keys leave no room for the other. */
+/** Size up to which the file grows: neither calls nor keys take the room of the other. */
 function fileBytes({ maxBytes, keys }: FileSettings): number {
   return DURABLE_BYTES + maxBytes + KEYS_LEAST_BYTES + KEYS_FACTOR * (keys.maxBytes + keys.maxEntries * CALL_BYTES);
 }
@@ -224,11 +224,11 @@ function identityOf(path: string): string {
   return found === undefined ? GONE : `${found.dev}:${found.ino}`;
 }
 
-/** Length of the head of a database, and the places in it of the form in which it is written and of the application. */
+/** Length of the head of a database, and the offsets of its file format version and of its application id. */
 const HEAD_BYTES = 100;
 const FORM_AT = 18;
 const APPLICATION_AT = 68;
-/** The latest form that SQLite has: a file of a later one would be read-only for ever. */
+/** The latest format version of SQLite: a file of a later one would be read-only for ever. */
 const FORM_MAX = 2;
 
 /** Whether a file's head says that this engine has made it. */
@@ -236,12 +236,12 @@ function isOfLayout(path: string, { applicationId }: DatabaseLayout): boolean {
   return headOf(path)?.readUInt32BE(APPLICATION_AT) === applicationId;
 }
 
-/** Whether a file's head is damaged where SQLite takes it for one of a later version of itself. */
+/** Whether a file's head is damaged so that SQLite takes it for one of a later version of itself. */
 function hasUnknownForm(path: string): boolean {
   return path !== IN_MEMORY && (headOf(path)?.readUInt8(FORM_AT) ?? 0) > FORM_MAX;
 }
 
-/** The head of a file; `null` where it has none, or cannot be read. */
+/** The head of a file; `null` if it has none, or cannot be read. */
 function headOf(path: string): Buffer | null {
   const head = Buffer.alloc(HEAD_BYTES);
   try {

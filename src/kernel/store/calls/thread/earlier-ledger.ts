@@ -8,10 +8,10 @@ const STORE = "calls.sqlite";
 const EARLIER = "idempotency.sqlite";
 
 /**
- * Takes over the calls of the ledger that earlier versions had beside the store. Several processes may do so at once, and
- * one of an earlier version may have the file open: it finds no table from then on, and refuses the file, so that no key
- * has two ledgers. SQLite commits the store before the file beside it; where the machine stops between the two, the calls
- * are taken over again.
+ * Takes over the calls of the ledger that earlier versions had beside the store. Several processes may do so at once. A
+ * process of an earlier version may have the file open: it finds no table from then on, and refuses the file, so that
+ * no key has two ledgers. SQLite commits the store before the file beside it; if the machine stops between the two, the
+ * calls are taken over again.
  */
 export function takeEarlierLedger(database: DatabaseSync, path: string): void {
   const earlier = join(dirname(path), EARLIER);
@@ -36,7 +36,7 @@ function isEarlier(database: DatabaseSync): boolean {
 
 const COLUMNS = "digest, asked, holder, may_repeat, expires_ms, bytes, result";
 
-/** What was taken over before and has not ended is taken again: the earlier file may have its end meanwhile. */
+/** Calls that were taken over before and have not ended are taken again: the earlier file may have their end by now. */
 const TAKE_SQL = `
   INSERT OR IGNORE INTO keyed_tenant (digest) SELECT digest FROM earlier.tenant;
   INSERT OR REPLACE INTO holder SELECT id, seen_ms FROM earlier.holder;

@@ -20,7 +20,7 @@ import type {
 } from "./messages.ts";
 import type { StepLine } from "./step-line.ts";
 
-/** Pauses after failures, in milliseconds: a file that another process has locked is soon free. */
+/** Pauses after failures, in milliseconds: the lock of another process on a file is short. */
 const PAUSE_LEAST_MS = 20;
 const PAUSE_MOST_MS = 10_000;
 const PASSING_MOST_MS = 250;
@@ -30,7 +30,7 @@ const SWEEP_ON_MS = 50;
 
 interface Batch {
   readonly given: readonly CallRow[];
-  /** As they are stored, once they were to be written. */
+  /** Rows as they are stored, once the batch was to be written. */
   rows: readonly StoredRow[] | null;
 }
 
@@ -55,7 +55,7 @@ class StoreThread {
   readonly #details = new DetailText();
   readonly #batches: Batch[] = [];
   readonly #reads: (() => void)[] = [];
-  /** Steps of calls that wait, in a place that is not a file. */
+  /** Steps of waiting calls, in a store that is not a file. */
   readonly #taking = new Set<Promise<void>>();
   #next: NodeJS.Immediate | NodeJS.Timeout | null = null;
   #writing: Promise<void> | null = null;
@@ -109,14 +109,14 @@ class StoreThread {
     this.#next = this.#pauseMs === 0 ? setImmediate(go) : setTimeout(go, this.#pauseMs);
   }
 
-  /** Writes the oldest batch, or waits until that is done. */
+  /** Writes the oldest batch, or waits for its end. */
   #writeNext(): Promise<void> {
     return (this.#writing ??= this.#writeOldest().finally(() => {
       this.#writing = null;
     }));
   }
 
-  /** The batch stays while the store cannot be used. */
+  /** The batch stays as long as the store cannot be used. */
   async #writeOldest(): Promise<void> {
     const [batch] = this.#batches;
     if (batch === undefined) return;
@@ -133,12 +133,12 @@ class StoreThread {
       const most = isPassing ? PASSING_MOST_MS : PAUSE_MOST_MS;
       this.#pauseMs = Math.min(Math.max(PAUSE_LEAST_MS, 2 * this.#pauseMs), most);
       this.#setProblem(problem);
-      // The batch is to blame itself, and another one may be written.
+      // The batch itself is the cause, and another one may be written.
       if (!(error instanceof StoreFailure)) this.#lose(problem);
     }
   }
 
-  /** Takes a step in a place that is not a file. */
+  /** Takes a step in a store that is not a file. */
   async #takeDurable(ask: number, step: DurableStep): Promise<void> {
     const answered = this.#calls.takeDurable?.(step).then(
       (answer): StepAnswer<DurableAnswer> => [ask, answer, null],
@@ -159,7 +159,7 @@ class StoreThread {
     return differencesOf(comparableOf(kept), { ...comparableOf(again), asks: comparableOf(kept, asked).asks });
   }
 
-  /** `undefined` if one of the calls is not there. */
+  /** `undefined` if one of the calls does not exist. */
   async #compare(ids: readonly [string, string], tenant: string | null): Promise<CallComparison | undefined> {
     const [left, right] = await Promise.all(ids.map((id) => this.#calls.get(id, tenant)));
     if (left === undefined || right === undefined) return undefined;
@@ -179,7 +179,7 @@ class StoreThread {
     this.#tell({ kind: "problem", problem });
   }
 
-  /** Begins one read in a turn of the event loop: steps of the ledger go between. */
+  /** Begins one read in a turn of the event loop, with steps of the ledger between them. */
   #answer(ask: number, read: () => Promise<StoreAnswer>): void {
     const next = (): void => {
       this.#reads.shift()?.();
@@ -188,7 +188,7 @@ class StoreThread {
     if (this.#reads.push(() => void this.#read(ask, read)) === 1) setImmediate(next);
   }
 
-  /** A list has what had come before it, unless writing that takes long. */
+  /** A list includes all calls before it, unless writing them takes long. */
   async #read(ask: number, read: () => Promise<StoreAnswer>): Promise<void> {
     const { patienceMs } = this.#calls;
     const untilMs = performance.now() + patienceMs;
@@ -210,7 +210,7 @@ class StoreThread {
       try {
         isLeft = await this.#calls.sweep(Date.now());
       } catch {
-        // The next batch finds what is wrong.
+        // The next batch reports the problem.
       }
       this.#sweepLater(isLeft ? SWEEP_ON_MS : SWEEP_EVERY_MS);
     };
@@ -250,7 +250,7 @@ function failureOf(ask: number, error: unknown): StepAnswer<DurableAnswer> {
   return [ask, null, problemOf(error).message];
 }
 
-/** Loads only what the chosen place needs. */
+/** Loads only the modules of the chosen store. */
 async function open(settings: StoreSettings, tell: (message: FromStore) => void): Promise<Opened> {
   if ("module" in settings) {
     const { open: openCalls } = (await import(settings.module)) as { readonly open: OpenCalls };

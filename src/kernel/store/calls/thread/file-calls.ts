@@ -4,7 +4,7 @@ import type { CallBackend } from "./call-backend.ts";
 import { CallFile } from "./call-file.ts";
 import type { FileSettings } from "./messages.ts";
 
-/** Calls in a file. SQLite answers at once, while the thread waits. */
+/** Calls in a file. SQLite answers synchronously, and blocks the thread. */
 export class FileCalls implements CallBackend {
   readonly patienceMs = 20;
   readonly file: CallFile;
@@ -13,7 +13,7 @@ export class FileCalls implements CallBackend {
     this.file = file;
   }
 
-  /** Loads what seals it only where there is a secret, from which the key is derived once. */
+  /** Loads the sealing only if there is a secret, from which the key is derived once. */
   static async open(settings: FileSettings, onRenewed: (reason: "corrupt" | "gone") => void): Promise<FileCalls> {
     const { secret } = settings;
     if (secret === undefined) return new FileCalls(new CallFile(settings, onRenewed));
@@ -49,7 +49,7 @@ export class FileCalls implements CallBackend {
     return this.file.sweep(nowMs);
   }
 
-  /** A file tells nobody of what others write. */
+  /** A file does not notify of writes by other processes. */
   watch(): void {}
 
   async close(): Promise<void> {

@@ -15,11 +15,11 @@ import type { DurableAnswer, DurableStep } from "../durable/durable-step.ts";
 import type { Difference } from "../differences.ts";
 import type { LedgerAnswer, LedgerCapacity, LedgerStep } from "../ledger.ts";
 
-/** Why calls are not kept. */
+/** Reasons for which calls are not kept. */
 export const DROP_REASONS = ["rate", "busy", "locked", "unreachable", "full", "corrupt", "unusable", "ended"] as const;
 export type DropReason = (typeof DROP_REASONS)[number];
 
-/** Why the store cannot write now, without a path. */
+/** The reason for which the store cannot write now, without a path. */
 export interface StoreProblem {
   readonly reason: DropReason;
   readonly message: string;
@@ -28,16 +28,16 @@ export interface StoreProblem {
 export interface FileSettings extends CallRoom {
   /** An absolute path, or `:memory:`. */
   readonly path: string;
-  /** Secret that seals what the file has of calls; it has plain text without one. */
+  /** Secret that seals the calls in the file; without one, they are plain text. */
   readonly secret?: string;
-  /** Limits on what is kept of calls with an idempotency key. */
+  /** Limits on kept calls with an idempotency key. */
   readonly keys: LedgerCapacity;
 }
 
-/** Where calls are kept, and how many. */
+/** Place of kept calls, and their limits. */
 export type StoreSettings = FileSettings | (CallRoom & SentStore);
 
-/** The answer of a step, or what it has failed with. */
+/** The answer of a step, or its failure. */
 export type StepAnswer<Answer> = readonly [
   ask: number,
   answer: Answer | null,
@@ -68,15 +68,15 @@ export type ToStore =
       readonly ids: readonly [left: string, right: string];
       readonly tenant: string | null;
     }
-  /** Whether calls of other processes are to be told as they are kept. */
+  /** Whether calls of other processes are reported as they are kept. */
   | { readonly kind: "watch"; readonly isWatched: boolean }
-  /** Writes what has come, once, and ends. */
+  /** Writes waiting calls, once, and ends. */
   | { readonly kind: "close" };
 
 /** Differences of two calls, with the names of their tools. */
 export interface CallComparison {
   readonly tools: readonly string[];
-  /** `null` where the values of one of them were not kept. */
+  /** `null` if the values of one of them were not kept. */
   readonly differences: readonly Difference[] | null;
 }
 
@@ -92,5 +92,5 @@ export type FromStore =
   /** Calls that other processes have kept. */
   | { readonly kind: "heard"; readonly calls: readonly CallCells[] }
   | { readonly kind: "problem"; readonly problem: StoreProblem | null }
-  /** The file was damaged or gone, and another one was begun. */
+  /** The file was damaged or missing, and a new one was created. */
   | { readonly kind: "renewed"; readonly reason: "corrupt" | "gone" };

@@ -12,8 +12,8 @@ const PAUSE_MS = 5;
 type NumberedStep<Step> = readonly [ask: number, step: Step];
 
 /**
- * Takes steps that are written before they are answered, on the store's thread, before calls and lists that wait. Those that
- * come while one transaction is being written are the next one.
+ * Takes steps that are written before they are answered, on the store's thread, before waiting calls and lists. Steps
+ * that arrive during a transaction form the next one.
  */
 export class StepLine<Step, Answer> {
   readonly #take: (steps: readonly Step[]) => readonly (Answer | StoreError | null)[];
@@ -21,7 +21,7 @@ export class StepLine<Step, Answer> {
   readonly #waiting: NumberedStep<Step>[] = [];
   #isGoing = false;
 
-  /** `take`: takes steps in one transaction; a `StoreError` answers one that fails beside others. Throws a `StoreFailure`. */
+  /** `take`: takes steps in one transaction; a failed one is answered by a `StoreError`. Throws a `StoreFailure`. */
   constructor(
     take: (steps: readonly Step[]) => readonly (Answer | StoreError | null)[],
     tell: (answers: readonly StepAnswer<Answer>[]) => void,
@@ -37,7 +37,7 @@ export class StepLine<Step, Answer> {
     setImmediate(() => void this.#go());
   }
 
-  /** Takes what waits, without another try. */
+  /** Takes waiting steps, without retries. */
   end(): void {
     while (this.#waiting.length > 0) this.#tell(this.#answers(this.#waiting.splice(0, GROUP_MAX), 0) ?? []);
   }
@@ -56,7 +56,7 @@ export class StepLine<Step, Answer> {
     this.#isGoing = false;
   }
 
-  /** `null` where another process writes, and there is time for another try. */
+  /** `null` if another process writes, and there is time for a retry. */
   #answers(group: readonly NumberedStep<Step>[], untilMs: number): readonly StepAnswer<Answer>[] | null {
     try {
       const claims = this.#take(group.map(([, step]) => step));
