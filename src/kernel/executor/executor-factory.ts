@@ -12,7 +12,7 @@ export interface ExecutorHost {
   readonly perTool?: number;
   readonly perTenant?: number;
   readonly emit: EmitExecutorEvent;
-  /** Pipes of workers to the broker. Default: what calls ask comes with all else. */
+  /** Pipes of workers to the broker. Default: capability calls come by the workers' links. */
   readonly pipes?: AskPipes;
 }
 
@@ -24,7 +24,9 @@ export interface ExecutorFactory<Own extends object = object> {
   readonly kind: string;
   /** Options that this kind alone has. */
   readonly options: readonly (keyof ExecutorOptions)[];
-  /** Its own options with their defaults. Throws a `RangeError` or `TypeError` that names the invalid one and shows no secret. */
+  /**
+   * Its own options with their defaults. Throws a `RangeError` or `TypeError` that names the invalid one, no secret.
+   */
   resolve(options: Partial<ExecutorOptions>): Own;
   /** Loads its module. Rejects with a `GloveboxError`, `missing_package`, if a package is missing. */
   load(options: ResolvedIsolateOptions, own: Own): Promise<CreateExecutor>;

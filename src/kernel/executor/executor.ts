@@ -30,27 +30,27 @@ export interface Job {
   /** Whether `onLog` and `onProgress` receive lines and progress while the call runs. */
   readonly stream: boolean;
   /**
-   * An attempt begins: `pipe` is the number of its worker's pipe to the broker, `null` where it has none, and `attempt`
-   * that of this start.
+   * Called when an attempt begins. `pipe`: the number of its worker's pipe to the broker, `null` if it has none;
+   * `attempt`: the number of this start.
    */
   begin?(pipe: number | null, attempt: number): void;
-  /** The broker does not know the call, which asks by its worker's pipe. */
+  /** Called if the broker does not know the call, which made a capability call by its worker's pipe. */
   introduce?(): void;
   /** The child calls that its worker may run itself. */
   readonly children?: JobChildren | null;
-  /** Whether what it asks comes by the worker's pipe to the engine, although that may have one to the broker. */
+  /** Whether its capability calls come by the worker's link to the engine, even with a pipe to the broker. */
   readonly asksHost?: boolean;
-  /** Whether its reply has its turns. */
+  /** Whether its reply includes its turns. */
   readonly tellsTurns?: boolean;
   /** Sends a capability call to the broker, which responds at once or later. Never throws. */
   ask(call: CapabilityCall, respond: Respond): void;
   onLog(line: string): void;
   onProgress?(progress: Progress): void;
-  /** The call went to a worker for the first time: the time by `performance.now()`, and by the call's clock. */
+  /** Called when the call first goes to a worker: the time by `performance.now()`, and by the call's clock. */
   onStart?(startMs: number, nowMs: number): void;
-  /** The call is watched, and has nothing left to do but wait. */
+  /** Called when a watched call only waits. */
   onIdle?(idle: CallIdle): void;
-  /** The call lost its executor after this many attempts, and waits for another one. */
+  /** Called when the call lost its executor after this many attempts, and waits for another one. */
   onRestart?(attempts: number): void;
   /** Receives the reply: once, and without throwing. */
   settle(reply: CallReply): void;
@@ -60,14 +60,14 @@ export interface Job {
   readonly fleet?: FleetTerms;
 }
 
-/** A run that has nothing left to do but wait. */
+/** A run that only waits. */
 export interface CallIdle {
   /** Numbers of its capability calls, and of responses delivered to it. */
   readonly asked: number;
   readonly delivered: number;
   /** Time until its timer is due, in milliseconds; `null` without one. */
   readonly dueInMs: number | null;
-  /** Processor time of the run so far, in milliseconds; absent where an older machine does not tell it. */
+  /** Processor time of the run so far, in milliseconds; absent if an older machine does not report it. */
   readonly usedMs?: number | undefined;
 }
 
@@ -82,21 +82,21 @@ export interface JobReplay {
   /** The responses to capability calls of earlier attempts, as a `ReplayPlan` in JSON; empty text without any. */
   plan(): string;
   /**
-   * Before a further attempt: fetches what `plan` gives then, where that is elsewhere; `null` where nothing has to be
-   * fetched. Resolves with the failure of a call that cannot be repeated. Never rejects.
+   * Before a further attempt: fetches the later result of `plan`, if that is elsewhere; `null` if there is nothing to
+   * fetch. Resolves with the failure of a call that cannot be repeated. Never rejects.
    */
   prepare?(): Promise<Failure | null> | null;
-  /** A response was delivered later, by the call's clock, than the broker gave it. */
+  /** Called when a response was delivered later, by the call's clock, than the broker gave it. */
   onTimed(step: number, nowMs: number): void;
-  /** The call's clock did not wait for the due time of its `fired`-th timer turn. */
+  /** Called when the call's clock did not wait for the due time of its `fired`-th timer turn. */
   onLate(fired: number, nowMs: number): void;
-  /** From the response at this index on, so many were delivered in one turn. */
+  /** Called when so many responses, from the one at this index on, were delivered in one turn. */
   onTogether(at: number, count: number): void;
   /** The call's random seed: 256 bits in hexadecimal. Default: derived from its number. */
   readonly seed?: string | undefined;
   /** The call's clock at its start, in milliseconds since the epoch. Default: the current time. */
   readonly nowMs?: number | undefined;
-  /** Whether it goes on from an earlier run, here or elsewhere: then `plan` has the responses delivered there. */
+  /** Whether it continues an earlier run, here or elsewhere: then `plan` has the responses delivered there. */
   readonly isResumed?: boolean;
 }
 
@@ -117,14 +117,14 @@ export interface FleetTerms {
 export interface OutputText {
   readonly ok: true;
   readonly json: string;
-  /** Of a long one: to read `json` joins them. No character stands in two. */
+  /** Of a long one: `json` joins them when it is read. No character is in two of them. */
   readonly parts?: readonly string[];
 }
 
 /** An output in one text, or in parts. */
 export function outputOf(json: string, parts?: readonly string[]): OutputText {
   if (parts === undefined) return { ok: true, json };
-  // V8 copies what `+` joins when it is read first. A copy, or a message of a fleet, has the text only once.
+  // V8 copies a joined text at its first read. A copy, or a message of a fleet, has the text only once.
   const joined = { ok: true, json: parts.reduce((all, part) => all + part, "") } as const;
   return Object.defineProperty(joined, "parts", { value: parts });
 }
@@ -141,15 +141,15 @@ export interface CallReply {
   /** `[level, message][]` as JSON, or empty text. */
   readonly logs: string;
   readonly dropped: number;
-  /** Number of responses delivered to the call, where known. */
+  /** Number of responses delivered to the call, if known. */
   readonly deliveredCount?: number | undefined;
-  /** Whether its last attempt has sent the broker anything by its worker's pipe, where the worker has told. */
+  /** Whether its last attempt has sent messages to the broker by its worker's pipe, if the worker has reported that. */
   readonly asked?: boolean | undefined;
-  /** The turns of its last start as its worker told them, where it had several and they were asked for. */
+  /** The turns of its last start as its worker reported them, if it had several and they were requested. */
   readonly turns?: string;
   /**
-   * Where the work goes on after the reply, as of a cancelled call whose turn has to be ended first: resolves with its
-   * processor time in milliseconds, which `cpuMs` does not have. Never rejects.
+   * If the work continues after the reply, as for a cancelled call whose turn has to be ended first: resolves with its
+   * processor time in milliseconds, which is not in `cpuMs`. Never rejects.
    */
   readonly work?: Promise<number>;
 }
@@ -169,7 +169,7 @@ export interface ExecutorStats {
   readonly spareReady: boolean;
   readonly quarantined: readonly string[];
   readonly sandbox: SandboxState;
-  /** Trust groups with the processes that serve them now. Only where the executor has processes on this machine. */
+  /** Trust groups with the processes that serve them now. Only if the executor has processes on this machine. */
   readonly groups?: readonly { readonly name: string; readonly pids: readonly number[] }[];
   /** For an executor with isolates on other machines. */
   readonly fleet?: FleetStats;
@@ -178,7 +178,7 @@ export interface ExecutorStats {
 /** Whether executor processes run in the operating system's sandbox, and if not, the reason. */
 export type SandboxState = { readonly kind: "bubblewrap" } | { readonly kind: "off"; readonly reason: string };
 
-/** `auto`: where it works. `require`: nothing runs without it. */
+/** `auto`: if it works. `require`: nothing runs without it. */
 export type SandboxMode = "auto" | "require" | "off";
 
 /** Name of a pool of processes: `main` serves calls; `quarantine` runs tools and calls that may crash their process. */
@@ -227,15 +227,15 @@ export interface ExecutorEvents {
   /** Unreadable data came from the fleet. `unsaid`: number of such events omitted before this one. */
   "fleet:damage": [event: { readonly why: string; readonly unsaid?: number }];
   /**
-   * Redis cannot be used: told at once, and then with growing pauses, up to five minutes, while it lasts. `kind` is
+   * Redis cannot be used: reported at once, and then with growing pauses, up to five minutes, while it lasts. `kind` is
    * `unreachable`, `silent`, `busy`, `login`, `permission`, `database`, `tls`, `full`, `replica`, `disk`, `cluster`,
-   * `sentinel` or `other`; `message` says what it means for calls, and what to do.
+   * `sentinel` or `other`; `message` has the effect on calls, and the remedy.
    */
   "redis:down": [event: RedisDown];
   /** Redis can be used again. */
   "redis:up": [event: RedisUp];
   /**
-   * A call starts again after it lost its executor through no fault of its own; `attempts` is the number of earlier
+   * A call starts again after it lost its executor without causing the loss; `attempts` is the number of earlier
    * attempts.
    */
   "call:restart": [event: { readonly callId: string; readonly tool: string; readonly attempts: number }];
@@ -258,8 +258,8 @@ export type EmitExecutorEvent = (
 export type RestartReason = "overrun" | "memory" | "crash" | "killed" | "heartbeat" | "protocol" | "retired" | "spawn";
 
 /**
- * The reason why a healthy process was replaced; `idle`: it starts again only when it is needed; `broker`: its workers
- * have no pipes to the broker, which has been started again or for the first time.
+ * The reason why a healthy process was replaced; `idle`: the next one starts on demand; `broker`: its workers have no
+ * pipes to the broker, which has been started again or for the first time.
  */
 export type RecycleReason = "age" | "calls" | "heap" | "idle" | "broker";
 
@@ -276,31 +276,31 @@ export interface Recycling {
 /** Runs calls in isolates, on this machine or others. One test suite covers every implementation. */
 export interface Executor {
   readonly kind: ExecutorKind;
-  /** Resolves when calls can run. Rejects with `executor_lost` where that is impossible. */
+  /** Resolves when calls can run. Rejects with `executor_lost` if that is impossible. */
   start(): Promise<void>;
   /** Runs a job and settles it once; failures are in its reply. */
   run(job: Job): void;
   /** Ends a call at once with this code, and cancels it on its worker. */
   cancel(callNumber: number, code: ErrorCode, message: string): void;
-  /** Has `onIdle` of a running job called whenever it has nothing left to do but wait. Without it, none is told. */
+  /** Has `onIdle` of a running job called whenever it only waits. Absent: never called. */
   watch?(callNumber: number): void;
   /** Evaluates a tool's module in its own isolate and describes its exports. */
   inspect(script: ToolScript): Promise<Inspection>;
   /** Drops the cached state of a removed tool. */
   forget(key: string): void;
-  /** Has no worker run child calls of a tool by itself any more: it was replaced or removed. Calls in flight end as they are. */
+  /** Lets no worker run child calls of a replaced or removed tool by itself any more. Calls in flight end unchanged. */
   withdraw?(key: string): void;
   /**
-   * Remaining time for which a tenant's calls of a tool are refused because of their crashes, in milliseconds; 0 where
+   * Remaining time for which a tenant's calls of a tool are refused because of their crashes, in milliseconds; 0 if
    * they may run.
    */
   refusedForMs(tool: ToolVersion, tenant: string): number;
   /**
-   * Whether calls of both tools for a tenant may share a worker, so that it may run the one for the other. Without it, none
+   * Whether calls of both tools for a tenant may share a worker, so that it may run the one for the other. Absent: none
    * may.
    */
   mayShareWorker?(tool: ToolVersion, other: ToolVersion, tenant: string): boolean;
-  /** The trust group of a tool's calls for a tenant; `null` where this executor has no processes on this machine. */
+  /** The trust group of a tool's calls for a tenant; `null` if this executor has no processes on this machine. */
   trustGroup(tool: ToolVersion, tenant: string): string | null;
   stats(): ExecutorStats;
   /** Ends every call in flight with `engine_closed` and leaves no thread and no process behind. */
@@ -322,17 +322,17 @@ export interface ExecutorOptions {
   /** Number of isolates that each worker keeps warm. Default 128. */
   readonly warmIsolates?: number;
   /**
-   * `low`: the host and its workers look for the next message for half a millisecond before they sleep. Single short calls
-   * are two to three times as fast while a processor is free for either side, and every pause costs that half
-   * millisecond of processor time on both. On a loaded machine it gains nothing. Default `normal`. With `queue` the
-   * worker machines have it, not the server.
+   * `low`: the host and its workers poll for the next message for half a millisecond before they sleep. Single short
+   * calls are two to three times as fast while both sides have a free processor, and every pause costs that half
+   * millisecond of processor time on both. On a loaded machine it has no benefit. Default `normal`. With `queue` it is
+   * a setting of the worker machines, not of the server.
    */
   readonly latency?: Latency;
   /** `process` only: resident memory at which an executor is replaced, in MiB. Default 4096. */
   readonly rssMb?: number;
   /** `process` only: whether a second process is kept ready. Default true. */
   readonly spare?: boolean;
-  /** `process` only: when a fresh process replaces an old one. The old one's calls end first. */
+  /** `process` only: limits after which a fresh process replaces an old one. The old one's calls end first. */
   readonly recycle?: Partial<Recycling>;
   /**
    * Not `threads`: groups of calls that share no process with calls of other groups. A call belongs to the first group
@@ -341,7 +341,7 @@ export interface ExecutorOptions {
    */
   readonly trust?: readonly TrustGroup[];
   /**
-   * `process` only: whether executors run inside bubblewrap. `auto` (the default): where it is installed and works.
+   * `process` only: whether executors run inside bubblewrap. `auto` (the default): if it is installed and works.
    * `require`: the engine does not start without it. `off`: never.
    */
   readonly sandbox?: SandboxMode;
@@ -375,6 +375,6 @@ export interface ResolvedIsolateOptions extends Required<
   readonly recycle: Recycling;
   /** Time after a message for which neither the host nor a worker sleeps, in milliseconds; 0 for `normal` latency. */
   readonly spinMs: number;
-  /** The last group has all calls that no earlier one names. */
+  /** The last group has all calls that no earlier group names. */
   readonly trust: readonly TrustGroup[];
 }

@@ -7,7 +7,7 @@ export interface FleetStats {
   /** This server's jobs that no machine has taken yet. */
   readonly waitingJobs: number;
   readonly isRedisUp: boolean;
-  /** The reason why no calls run, for an operator, without addresses or secrets; `null` where they do. */
+  /** The reason why no calls run, for an operator, without addresses or secrets; `null` if calls run. */
   readonly problem: string | null;
   /** Machines with a recent heartbeat, whether they take calls or not: the first hundred by id. */
   readonly seen: readonly SeenMachine[];
@@ -22,7 +22,7 @@ export type MachineState = "ready" | "draining" | "unready" | "other protocol";
 /** A worker machine, by its last heartbeat. */
 export interface SeenMachine {
   readonly id: string;
-  /** The system's host name; `null` where the machine sends none. */
+  /** The system's host name; `null` if the machine sends none. */
   readonly host: string | null;
   readonly state: MachineState;
   readonly slots: number;

@@ -8,9 +8,9 @@ const HEADROOM_MB = 768;
 const WORKER_MB = 16;
 /** Smallest isolate that is shed: smaller ones give back little, in MiB. */
 const SHED_MIN_MB = 8;
-/** Time between two of them, in milliseconds: memory is given back some time later. */
+/** Time between two sheddings, in milliseconds: memory is released some time later. */
 const SHED_EVERY_MS = 100;
-/** Time above the ceiling after which shedding has not helped, in milliseconds, and the share of it that is too much. */
+/** Time above the ceiling after which shedding has failed, in milliseconds, and the share of it that is too much. */
 const SHED_FOR_MS = 2_000;
 const EXCESS_FACTOR = 1.5;
 const MIB = 1024 * 1024;
@@ -19,16 +19,16 @@ export interface MemoryWatchOptions {
   readonly record: SharedArrayBuffer;
   readonly holdings: SharedArrayBuffer;
   readonly rssMaxMb: number;
-  /** Has the isolate of that number ended. */
+  /** Ends the isolate with that number. */
   readonly shed: (worker: number, isolate: number) => void;
-  /** Nothing helps: the process has to end. */
+  /** Called if shedding has failed: the process has to end. */
   readonly report: (turns: readonly HungryTurn[], rssMb: number) => void;
   readonly rssMb?: () => number;
 }
 
 /**
- * Watches the memory of an executor process. Above the ceiling, the tenant whose isolates hold most gives back the
- * largest one, idle ones first. Only where that does not help in time is the process reported.
+ * Watches the memory of an executor process. Above the ceiling, the tenant whose isolates use most releases the largest
+ * one, idle ones first. The process is reported only if that does not help in time.
  */
 export class MemoryWatch {
   readonly #options: MemoryWatchOptions;
@@ -37,7 +37,7 @@ export class MemoryWatch {
   /** Memory at the start of each worker's turn, and at the last look. */
   readonly #before = new Map<number, { readonly startMs: number; readonly rssMb: number }>();
   #lastRssMb: number;
-  /** When memory rose above the ceiling, and when an isolate was shed last. */
+  /** Time at which memory rose above the ceiling, and time of the last shedding. */
   #aboveSinceMs: number | null = null;
   #shedAtMs = Number.NEGATIVE_INFINITY;
 
@@ -69,7 +69,7 @@ export class MemoryWatch {
     this.#options.shed(holding.worker, holding.isolate);
   }
 
-  /** Gives memory back to a machine that is short of it: the largest idle isolate of each worker, whoever's it is. */
+  /** Releases memory on a machine that is short of it: the largest idle isolate of each worker, of any tenant. */
   shedIdle(): void {
     const largest = new Map<number, Holding>();
     for (const holding of readHoldings(this.#options.holdings)) {
@@ -82,7 +82,7 @@ export class MemoryWatch {
     }
   }
 
-  /** The turns that run, and how much memory the process has got since each began. */
+  /** The running turns, and the growth of the process's memory since each began. */
   #hungryTurns(turns: readonly (Turn | null)[], usedMb: number): HungryTurn[] {
     const hungry: HungryTurn[] = [];
     for (const [worker, turn] of turns.entries()) {
@@ -96,7 +96,7 @@ export class MemoryWatch {
   }
 }
 
-/** The largest isolate of the tenant that holds most: one without calls, if it has any. */
+/** The largest isolate of the tenant that uses most: one without calls, if it has any. */
 function largestHolding(holdings: readonly Holding[]): Holding | null {
   const totals = new Map<number, number>();
   for (const { tenant, bytes } of holdings) totals.set(tenant, (totals.get(tenant) ?? 0) + bytes);

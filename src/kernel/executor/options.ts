@@ -8,7 +8,7 @@ export const EXECUTOR_KINDS = ["process", "threads"] as const;
 export const LATENCIES: readonly Latency[] = ["normal", "low"];
 export const SANDBOX_MODES: readonly SandboxMode[] = ["auto", "require", "off"];
 
-/** Time after a message for which neither side sleeps at `low` latency, in milliseconds: longer than most short calls take. */
+/** Time after a message for which neither side sleeps at `low` latency, in milliseconds: longer than most calls. */
 const SPIN_MS = 0.5;
 
 /** Applies the defaults. Throws a `RangeError` or `TypeError` that names the invalid option and shows no secret. */

@@ -14,7 +14,7 @@ export function writeOrphan(left: OrphanResult): string {
   return JSON.stringify(left);
 }
 
-/** `null` where it is invalid. */
+/** `null` if it is invalid. */
 export function readOrphan(text: string): OrphanResult | null {
   try {
     const left: unknown = JSON.parse(text);

@@ -2,12 +2,12 @@ import { closeSync, openSync, readFileSync, readSync } from "node:fs";
 
 const LINE_BYTES = 64;
 const NS_PER_MS = 1e6;
-/** Highest ratio of elapsed time to processor time that is assumed where threads cannot be measured. */
+/** Highest ratio of elapsed time to processor time that is assumed if threads cannot be measured. */
 const RATIO_MAX = 10;
 /** Time over which that ratio is averaged, in milliseconds. */
 const AVERAGE_MS = 1_000;
 
-/** The number that the system gave to this thread; 0 where it does not tell. */
+/** The number that the system gave to this thread; 0 if it is unknown. */
 export function systemThreadId(): number {
   try {
     return Number(readFileSync("/proc/thread-self/stat", "latin1").split(" ")[0]) || 0;
@@ -16,7 +16,7 @@ export function systemThreadId(): number {
   }
 }
 
-/** Whether the system of this machine tells the processor time of each thread. */
+/** Whether the system of this machine reports the processor time of each thread. */
 export function canMeasureThreads(): boolean {
   try {
     return readFileSync("/proc/thread-self/schedstat", "latin1").split(" ").length >= 3;
@@ -25,7 +25,7 @@ export function canMeasureThreads(): boolean {
   }
 }
 
-/** Source of the times: of a thread, `null` where the system does not tell, and of the whole process, in milliseconds. */
+/** Source of times in milliseconds: of a thread, `null` if the system does not report it, and of the whole process. */
 export interface TimeSource extends Disposable {
   threadMs(thread: number): number | null;
   processMs(): number;

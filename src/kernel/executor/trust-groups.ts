@@ -4,7 +4,7 @@ import type { ToolScript } from "../base/protocol/script.ts";
 
 /**
  * Calls that share executor processes with each other and with no other calls. A call belongs to the first group that
- * names its tenant and its tool's registrant; a list that is missing names all. Names may end in `*`.
+ * names its tenant and its tool's registrant; a missing list names all. Names may end in `*`.
  */
 export interface TrustGroup {
   readonly name: string;

@@ -12,16 +12,16 @@ import { MemoryWatch, type MemoryWatchOptions } from "./memory-watch.ts";
 import { ThreadTimes } from "./thread-times.ts";
 
 const WATCH_EVERY_MS = 10;
-/** Processor time of a turn after its end was ordered, in milliseconds, before it counts as one that nothing ends. */
+/** Processor time of a turn after its end was ordered, in milliseconds, before it counts as impossible to end. */
 const GRACE_MS = 250;
-/** Elapsed time that no turn takes, as a factor of its budget and beyond: V8's own timeout ends it before. */
+/** Maximum elapsed time of a turn, as a factor of its budget and an addition: V8's own timeout ends it before. */
 const ELAPSED_FACTOR = 20;
 const ELAPSED_MS = 5_000;
 /** Budget from which a turn is interrupted, in milliseconds: one with less ends soon by itself. */
 const INTERRUPT_FROM_MS = 50;
 /** Beats are small numbers from 0. */
 const BEAT_MASK = 0xffff;
-/** Maximum number of remembered interrupts, and the time for which they are, in milliseconds. */
+/** Maximum number of remembered interrupts, and their maximum age, in milliseconds. */
 const INTERRUPTS_MAX = 10_000;
 const INTERRUPT_MS = 60_000;
 
@@ -30,7 +30,7 @@ export interface TurnReports {
   memory(turns: readonly HungryTurn[], rssMb: number): void;
 }
 
-/** The memory of a process that only runs tools, and the most that it may have, in MiB. */
+/** The memory of a process that only runs tools, and its maximum, in MiB. */
 export type WatchedMemory = Pick<MemoryWatchOptions, "holdings" | "rssMaxMb">;
 
 /** A turn, as far as it has been watched. */
@@ -44,7 +44,7 @@ interface WatchedTurn {
 
 /**
  * Watches the turns of workers from a thread that never runs tool code and so is never blocked. It orders the end of a
- * turn from the worker's terminator, and reports what does not end: the owner of the process decides.
+ * turn from the worker's terminator, and reports turns that do not end: the owner of the process decides.
  */
 export class TurnWatch implements Disposable {
   readonly #record: SharedArrayBuffer;
@@ -53,12 +53,12 @@ export class TurnWatch implements Disposable {
   readonly #times: ThreadTimes;
   readonly #cells: readonly Cells[];
   readonly #watched: (WatchedTurn | null)[];
-  /** Calls that nobody waits for: their turns are ended. With the time of the request, oldest first. */
+  /** Calls whose results are no longer needed: their turns are ended. With the time of the request, oldest first. */
   readonly #interrupts = new Map<number, number>();
   readonly #timer: NodeJS.Timeout;
   #beat = 0;
 
-  /** Without `memory` none is watched: in a process with other code, its memory says nothing about tools. */
+  /** Without `memory`, memory is not watched: in a process with other code, it says nothing about tools. */
   constructor(
     record: SharedArrayBuffer,
     reports: TurnReports,
@@ -78,8 +78,8 @@ export class TurnWatch implements Disposable {
   }
 
   /**
-   * Ends the call's turn if it has one, or the one that it gets. A turn of several calls is left alone: it is short,
-   * and the others are not to blame. A turn that ends within the next look is not cut.
+   * Ends the call's turn if it has one, or its next one. A turn of several calls is not ended: it is short, and the
+   * others are not to blame. A turn that ends before the next look is not cut.
    */
   interrupt(callNumber: number): void {
     this.#interrupts.set(callNumber, monotonicMs());
@@ -138,7 +138,7 @@ export class TurnWatch implements Disposable {
     const threadMs = this.#times.readMs(worker, Atomics.load(cells, CELL.thread));
     const known = this.#watched[worker];
     if (known?.number !== number) {
-      // Its time so far is unknown, and given to it: no turn is ended within its budget.
+      // Its time so far is unknown, and not charged: no turn is ended within its budget.
       this.#watched[worker] = { number, fromMs: threadMs, condemnedAtMs: null };
       return;
     }

@@ -6,7 +6,7 @@ import type { LocalCall } from "./local-call.ts";
 import type { WorkItem } from "./worker-connection.ts";
 import type { TurnTimeEstimate } from "./turn-time-estimate.ts";
 
-/** Maximum length of arguments that are searched for long integers here: those of longer ones are found in their isolate. */
+/** Maximum length of arguments that are searched for long integers here; longer ones are searched in the isolate. */
 const SEARCHED_MAX = 4_096;
 
 /** The queue that a batch is taken from. */
@@ -85,7 +85,7 @@ export class Batch implements WorkItem {
     const plan = this.size === 1 ? (first.job.replay?.plan() ?? "") : "";
     const asksHost = first.job.asksHost === true;
     const tellsTurns = first.job.tellsTurns === true;
-    // A call that was lost may have been by the fault of a child call: those of a further attempt are the host's.
+    // A child call may have caused the loss of a call: the host runs those of a further attempt.
     const tickets = plan === "" && first.attempts === 1 ? (first.job.children?.tickets ?? "") : "";
     const how = { stream, ownIsolate, asksHost, tellsTurns, hasLongIntegers, attempt, plan, tickets };
     return { kind: "run", callNumber, runs, key: script.key, tenant, ...limits, ...how, calls: `[${calls}]` };

@@ -9,10 +9,10 @@ import { type PlacementTerms, placeQueue } from "./placement.ts";
 
 /**
  * Maximum number of a queue's batches in flight for each worker: while it runs one, the host reads the replies of the
- * last one and sends the next. Calls that come meanwhile wait for one another.
+ * last one and sends the next. Calls that arrive meanwhile form the next batch.
  */
 const IN_FLIGHT_MAX = 2;
-/** Time for which slow calls leave a worker free after a quick one, in milliseconds. */
+/** Time after a quick call for which slow calls leave a worker free, in milliseconds. */
 const RESERVE_MS = 1_000;
 
 /**
@@ -35,7 +35,7 @@ export class Batcher {
   #quickMs = -Infinity;
   #later: NodeJS.Timeout | null = null;
 
-  /** `onFail`: a call cannot be started again. */
+  /** `onFail`: called if a call cannot be started again. */
   constructor(
     connections: ReadonlySet<WorkerConnection>,
     onBatch: (size: number) => void,
@@ -50,7 +50,7 @@ export class Batcher {
     if (!this.#prepare(call)) this.#enqueue(call);
   }
 
-  /** Fetches the earlier responses of a call that starts again; returns whether they have to be waited for. */
+  /** Fetches the earlier responses of a call that starts again; returns whether to wait for them. */
   #prepare(call: LocalCall): boolean {
     const fetched = call.starts === 0 ? null : (call.job.replay?.prepare?.() ?? null);
     if (fetched === null) return false;
@@ -110,7 +110,7 @@ export class Batcher {
     });
   }
 
-  /** Places one batch of each queue in turn, until nothing more fits. */
+  /** Places one batch of each queue in turn, until no connection has room. */
   #placeAll(): void {
     const nowMs = performance.now();
     const terms = { held: new Set<WorkerConnection>(), isReserved: nowMs - this.#quickMs < RESERVE_MS };
@@ -130,7 +130,7 @@ export class Batcher {
       }
     }
     for (const connection of this.#connections) connection.flush();
-    // Slow calls that wait for nothing but the reserve are placed when it ends.
+    // Slow calls that only the reserve keeps waiting are placed when it ends.
     if (terms.isReserved && this.#waiting.size > 0 && this.#later === null) {
       this.#later = setTimeout(this.#placeLater, RESERVE_MS).unref();
     }
@@ -158,7 +158,7 @@ export class Batcher {
     connection.upload(queue.script, queue.tenant);
     for (const script of batch.calls[0]?.job.children?.scripts ?? []) connection.upload(script, queue.tenant);
     connection.begin(message.callNumber, batch, message, nowMs);
-    // A call that waits has asked for something, so it runs alone when it starts again.
+    // A waiting call has made capability calls, so it runs alone when it starts again.
     if (batch.calls.length === 1 && batch.calls[0]?.isWatched === true) batch.calls[0].watch();
     this.#onBatch(batch.calls.length);
     return true;

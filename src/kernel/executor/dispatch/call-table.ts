@@ -9,13 +9,14 @@ const FEWEST_SLOTS: readonly undefined[] = Array.from<undefined>({ length: 2 ** 
 const SPREAD = 0x9e37_79b1;
 
 /**
- * Calls by their numbers, where a `Map` would leave garbage that lives long: it replaces its storage as calls come and go,
- * the old storage refers to the new one, and once an old one is in V8's old space, all later ones stay until the next full
- * collection, with the calls that they had when they were replaced. Collections of new objects took four times as long.
+ * Calls by their numbers, in place of a `Map`, which leaves long-lived garbage: it replaces its storage as calls come
+ * and go, and the old storage refers to the new one. Once one of them is in V8's old space, all later ones stay until
+ * the next full collection, with the calls that they had when they were replaced. Collections of new objects took four
+ * times as long.
  */
 export class CallTable<Call extends Numbered> {
   #bits = LEAST_BITS;
-  /** At most half of them are taken. A call is in the slot that its number gives, or the first free one behind it. */
+  /** At most half of them are taken. A call is in the slot of its number, or in the first free one after it. */
   #slots = emptySlots<Call>(LEAST_BITS);
   #size = 0;
 
@@ -42,7 +43,7 @@ export class CallTable<Call extends Numbered> {
     if (this.#bits > LEAST_BITS && 8 * this.#size < this.#slots.length) this.#resize(this.#bits - 1);
   }
 
-  /** All calls of this moment. */
+  /** All present calls. */
   list(): readonly Call[] {
     return this.#size === 0 ? [] : this.#slots.filter((call) => call !== undefined);
   }
@@ -51,7 +52,7 @@ export class CallTable<Call extends Numbered> {
     return Math.imul(callNumber, SPREAD) >>> (32 - this.#bits);
   }
 
-  /** Index of a call, or of the free slot in which it would be. */
+  /** Index of a call, or of the free slot for it. */
   #find(callNumber: number): number {
     const slots = this.#slots;
     const last = slots.length - 1;
@@ -62,7 +63,7 @@ export class CallTable<Call extends Numbered> {
     return at;
   }
 
-  /** Frees a slot. Calls behind it that belong further ahead move up, as no search goes beyond a free slot. */
+  /** Frees a slot. Later calls that belong before it move up, as a search ends at a free slot. */
   #free(at: number): void {
     const slots = this.#slots;
     const last = slots.length - 1;

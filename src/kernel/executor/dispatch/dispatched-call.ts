@@ -33,7 +33,7 @@ export abstract class DispatchedCall {
   /** The failure with which the call ends at its deadline. */
   abstract get overdue(): Failure;
 
-  /** `work`: of a call whose worker works on. */
+  /** `work`: of a call whose worker still works. */
   fail(failure: Failure, cpuMs = 0, work?: Promise<number>): void {
     this.settle({ ok: false, failure }, { cpuMs, heapBytes: 0, logs: "", dropped: 0 }, performance.now(), work);
   }

@@ -30,16 +30,16 @@ const [LOSSES_MAX, ATTEMPTS_MAX, INSPECTION_LOSSES_MAX] = [10, 100, 3];
 /** The executor that owns the connections of a dispatcher. */
 export interface DispatcherOwner {
   readonly emit: EmitExecutorEvent;
-  /** A retired connection has ended all of its calls. */
+  /** Called when a retired connection has ended all of its calls. */
   onLeft(connection: WorkerConnection): void;
   onBroken(connection: WorkerConnection, error: Error): void;
-  /** Nobody waits for the call any more: its worker has to stop, also within a turn. */
+  /** Called when a call's result is no longer needed: its worker has to stop, also within a turn. */
   onInterrupt(connection: WorkerConnection, callNumber: number): void;
 }
 
 /**
- * Sends jobs to workers and returns their replies. Connections come and go with their processes; calls wait while no connection
- * exists, and start again when their connection is lost through no fault of theirs.
+ * Sends jobs to workers and returns their replies. Connections come and go with their processes; calls wait while no
+ * connection exists, and start again if their connection is lost and they did not cause it.
  */
 export class Dispatcher implements WorkerConnectionListener {
   readonly #owner: DispatcherOwner;
@@ -86,8 +86,8 @@ export class Dispatcher implements WorkerConnectionListener {
   }
 
   /**
-   * Ends a call now, and cancels it on its worker; what it sends later counts by its processor time alone. `cpuMs`: of a
-   * worker that is lost already.
+   * Ends a call now, and cancels it on its worker. Of the worker's later messages, only its processor time counts.
+   * `cpuMs`: of a worker that is lost already.
    */
   end(callNumber: number, failure: Failure, cpuMs?: number): void {
     const call = this.#calls.get(callNumber);
@@ -97,12 +97,12 @@ export class Dispatcher implements WorkerConnectionListener {
     } else if (this.#inspector.has(callNumber)) this.#inspector.fail(callNumber, failure);
   }
 
-  /** Has a call's worker tell when the call has nothing left to do but wait: also that of a further start. */
+  /** Has a call's worker report whenever the call only waits; also the worker of a further start. */
   watch(callNumber: number): void {
     this.#calls.get(callNumber)?.watch();
   }
 
-  /** Stops a call on its worker; the promise is of its processor time, `undefined` for a call without a worker. */
+  /** Stops a call on its worker. The promise is of its processor time; `undefined` for a call without a worker. */
   #stop(call: LocalCall): Promise<number> | undefined {
     const { connection, callNumber } = call;
     connection?.send({ kind: "cancel", callNumber });
@@ -112,8 +112,8 @@ export class Dispatcher implements WorkerConnectionListener {
   }
 
   /**
-   * A call's worker is lost through its fault. If it was answered before, it is charged all of its processor time now;
-   * returns whether it was.
+   * Called when a call's worker is lost by the call's fault. A call that was answered before is charged all of its
+   * processor time now; returns whether it was.
    */
   endLingering(callNumber: number): boolean {
     return this.#lingering.endWhole(callNumber);
@@ -205,7 +205,7 @@ export class Dispatcher implements WorkerConnectionListener {
     return this.#calls.size === 0 && this.#inspector.size === 0 && this.#lingering.size === 0;
   }
 
-  /** Turns have ended, so connections may have room. */
+  /** Called after turns have ended, so that connections may have room. */
   onPause(): void {
     this.#inspector.startWaiting();
     this.#batcher.schedule();

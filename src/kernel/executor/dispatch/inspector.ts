@@ -6,7 +6,7 @@ import { place } from "./placement.ts";
 
 const CPU_MS = 2_000;
 const WALL_MS = 15_000;
-/** The same with the start of an interpreter: a worker's first one takes a second of a processor that others may have. */
+/** The same with the start of an interpreter: a worker's first one takes a second of a shared processor. */
 const INTERPRETED_WALL_MS = 60_000;
 /** Evaluating a module takes a few milliseconds, most of them for creating its isolate. */
 const LOAD = { tenant: null, size: 1, expectedMs: 5, isLong: false, isSlow: false } as const;

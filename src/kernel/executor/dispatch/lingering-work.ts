@@ -1,9 +1,6 @@
 import type { DispatchedCall } from "./dispatched-call.ts";
 
-/**
- * Time after which work counts as ended although nothing was heard of it: a multiple of the call's processor time, and
- * milliseconds beyond.
- */
+/** Time after which work counts as ended without a report: a multiple of its processor time, and an addition in ms. */
 interface Overdue {
   readonly factor: number;
   readonly ms: number;
@@ -20,8 +17,8 @@ interface Work<Place> {
 }
 
 /**
- * Work that goes on after its call was answered: of calls that were cancelled, or took longer than they may. `Place`:
- * the worker's connection, or the machine's id in a fleet.
+ * Work that continues after its call was answered: of calls that were cancelled, or exceeded their time. `Place`: the
+ * worker's connection, or the machine's id in a fleet.
  */
 export class LingeringWork<Place> {
   readonly #works = new Map<number, Work<Place>>();
@@ -50,7 +47,7 @@ export class LingeringWork<Place> {
     work?.resolve(cpuMs);
   }
 
-  /** The call's worker was lost through its fault: it is charged all that it may use. Returns whether it was lingering. */
+  /** Called when the call's worker was lost by its fault: charges its whole limit. Returns whether it was lingering. */
   endWhole(callNumber: number): boolean {
     const work = this.#works.get(callNumber);
     if (work === undefined) return false;
@@ -58,12 +55,12 @@ export class LingeringWork<Place> {
     return true;
   }
 
-  /** Whether the call's work goes on at this place. */
+  /** Whether the call's work continues at this place. */
   isAt(callNumber: number, place: Place): boolean {
     return this.#works.get(callNumber)?.place === place;
   }
 
-  /** A place was lost, and with it the times of its calls. */
+  /** Called when a place was lost, and with it the times of its calls. */
   endOn(place: Place): void {
     for (const [callNumber, work] of this.#works) if (work.place === place) this.end(callNumber, 0);
   }

@@ -59,7 +59,7 @@ export class LocalCall extends DispatchedCall {
     this.deadlineMs = nowMs + this.job.limits.queueMs;
   }
 
-  /** Has its worker tell when it has nothing left to do but wait: also that of a further start. */
+  /** Has its worker report whenever it only waits; also the worker of a further start. */
   watch(): void {
     this.isWatched = true;
     this.connection?.send({ kind: "watch", callNumber: this.callNumber });
@@ -86,7 +86,7 @@ export class LocalCall extends DispatchedCall {
     for (const line of lines) this.logLine(this.#linesOfStart++, line);
   }
 
-  /** The isolate of this call and others was ended, after `cpuMs` for which this call is charged. */
+  /** Called when the isolate of this call and others was ended, after `cpuMs` for which this call is charged. */
   loseIsolate(cpuMs: number): void {
     this.#isolatesLost++;
     this.lostCpuMs += cpuMs;
@@ -112,7 +112,7 @@ export class LocalCall extends DispatchedCall {
     return this.#isolatesLost >= 2;
   }
 
-  /** The call waits for another worker after losing its executor, with its whole time and alone in its turn. */
+  /** Returns the call to waiting after the loss of its executor, with its whole time and alone in its turn. */
   startAgain(nowMs: number): void {
     this.connection = null;
     this.alone = true;

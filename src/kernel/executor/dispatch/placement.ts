@@ -19,7 +19,7 @@ export interface PlacementTerms {
 
 /**
  * The connection on which the next calls of a queue start soonest. The warm-up time counts less the more calls of the
- * tool wait. `null` where they should wait: the connection has no room, or slow calls would occupy all workers while one
+ * tool wait. `null` if they should wait: the connection has no room, or slow calls would occupy all workers while one
  * is reserved.
  */
 export function placeQueue(

@@ -18,12 +18,12 @@ export class ToolQueue implements BatchSource {
   readonly tenant: string;
   readonly turnTime: TurnTimeEstimate;
   readonly #onIdle: (queue: ToolQueue) => void;
-  /** `undefined` in the place of a call that was taken: a reference would keep it until the next full collection. */
+  /** `undefined` in place of a taken call: a reference would keep it until the next full collection. */
   #calls: (LocalCall | undefined)[] = [];
   #next = 0;
   #inFlight = 0;
 
-  /** `onIdle`: no call waits any more, and no batch is in flight. */
+  /** `onIdle`: called when no call waits any more, and no batch is in flight. */
   constructor(
     script: ToolScript,
     tenant: string,
@@ -77,8 +77,8 @@ export class ToolQueue implements BatchSource {
   }
 
   /**
-   * The next batch: calls that agree in all fields that their message has once. The waiting calls are shared among so many
-   * batches.
+   * The next batch: calls with equal values in the common fields of their message. `shares`: number of batches among
+   * which the waiting calls are shared.
    */
   take(shares = 1): Batch {
     this.#skip();

@@ -23,7 +23,7 @@ export interface WorkItem extends CallOwner {
   /** Whether it is slow or its duration unknown: then no work is queued behind it. */
   readonly isLong: boolean;
   readonly isSlow: boolean;
-  /** Its turn has ended, or its worker gets no more work. May be called again. */
+  /** Called when its turn has ended, or its worker gets no more work. May be called again. */
   onEnd?(): void;
 }
 
@@ -39,9 +39,9 @@ export interface WorkerConnectionListener {
   onMessage(connection: WorkerConnection, message: ToHost): void;
   /** All messages that arrived together have been delivered. */
   onPause(): void;
-  /** The broker does not know a call that asks by the worker's pipe. */
+  /** The broker does not know a call that made a capability call by the worker's pipe. */
   onWho(connection: WorkerConnection, callNumber: number, attempt: number): void;
-  /** That attempt of a call does not repeat what the call did in an earlier one. */
+  /** That attempt of a call does not repeat the capability calls of an earlier one. */
   onDiverged(connection: WorkerConnection, callNumber: number, attempt: number, message: string): void;
   /** The worker sent an invalid message and is no longer trusted. */
   onBroken(connection: WorkerConnection, error: Error): void;
@@ -56,11 +56,11 @@ const WARM_MAX = 1_024;
 const AHEAD_MS = 2;
 /** Minimum expected wait at a busy worker, in milliseconds, so that idle workers are preferred. */
 const LEAST_MS = 0.1;
-/** Duration from which a running turn counts as slow, whatever was expected, in milliseconds. */
+/** Duration from which a running turn counts as slow, regardless of its expected duration, in milliseconds. */
 const SLOW_TURN_MS = 25;
 
 /**
- * Longest line of a worker, in characters, where its calls may not send longer ones: outcomes of a batch, or the
+ * Longest line of a worker, in characters, unless its calls may send longer ones: outcomes of a batch, or the
  * description of a module.
  */
 const LINE_MAX = 32 * 1024 * 1024;
@@ -74,7 +74,7 @@ const LINES_MAX = 500_000;
 /** One worker thread as the host sees it. Messages of one turn of the event loop are one write. */
 export class WorkerConnection {
   readonly worker: number;
-  /** The worker's pipe to the broker; `null` where it has none. */
+  /** The worker's pipe to the broker; `null` if it has none. */
   readonly asks: AskPipe | null;
   /** Owners of calls still running after their first turn, by call number. */
   readonly going = new Map<number, CallOwner>();
@@ -82,7 +82,7 @@ export class WorkerConnection {
   #listener: WorkerConnectionListener;
   readonly #loaded = new Set<string>();
   readonly #warm = new Set<string>();
-  /** Work with an unfinished turn, oldest first, and its numbers. A `Map` would keep work that has ended: see `CallTable`. */
+  /** Work with an unfinished turn, oldest first, and its numbers. A `Map` would keep ended work: see `CallTable`. */
   readonly #items: WorkItem[] = [];
   readonly #numbers: number[] = [];
   #expectedMs = 0;
@@ -90,7 +90,7 @@ export class WorkerConnection {
   #sinceMs = 0;
   #outbox = "";
   readonly #spin: EventLoopSpin;
-  /** Lines since the host sent something. */
+  /** Number of lines since the last message of the host. */
   #lines = 0;
   readonly #reader = new LineReader(LINE_MAX);
   /** Resolves with the worker's first message, which shows that it runs. */
@@ -152,7 +152,7 @@ export class WorkerConnection {
     this.send(message);
   }
 
-  /** A worker may send lines as long as the calls that it was given need. */
+  /** Lets the worker send lines as long as its calls need. */
   #admitLines({ outputBytes, capabilityBytes, logBytes }: RunMessage): void {
     const most = Math.max(outputBytes, capabilityBytes) + ESCAPED_MAX * logBytes + REST_MAX;
     if (most > this.#reader.maxLength) this.#reader.maxLength = Math.min(most, MESSAGE_MAX);
@@ -182,7 +182,7 @@ export class WorkerConnection {
     return undefined;
   }
 
-  /** The worker gets no more work: what it still does holds up no other. */
+  /** Ends the worker's supply of work: its remaining work delays no other. */
   retire(): void {
     for (const load of this.#items) load.onEnd?.();
   }
@@ -206,7 +206,7 @@ export class WorkerConnection {
     return { started, waiting: others.flatMap(({ runs }) => runs) };
   }
 
-  /** Expected wait of work sent now: the expected time of the work ahead, or the elapsed time once that is longer. */
+  /** Expected wait of work sent now: the expected time of the work ahead, or its elapsed time if that is longer. */
   waitMs(nowMs: number): number {
     return this.#items.length === 0 ? 0 : Math.max(LEAST_MS, this.#expectedMs, nowMs - this.#sinceMs);
   }

@@ -15,7 +15,7 @@ export interface Death {
   readonly startError: string | null;
   readonly signal: NodeJS.Signals | null;
   readonly exitCode: number | null;
-  /** The turns that ran when it died; `null` where no file could mirror them. */
+  /** The turns that ran when it died; `null` if no file could mirror them. */
   readonly turns: readonly (Turn | null)[] | null;
   /** The end of its standard error. */
   readonly stderr: string;
@@ -26,8 +26,8 @@ export interface Verdict {
   readonly reason: RestartReason;
   readonly culprit: { readonly callNumber: number; readonly failure: Failure } | null;
   /**
-   * Calls that may be the cause: each runs again in quarantine. A negative number stands for all calls of that call's
-   * tool: they may have shared the turn.
+   * Calls that may be the cause: each runs again in quarantine. A negative number means all calls of that call's tool:
+   * they may have shared the turn.
    */
   readonly suspects: readonly number[];
   /** Calls with a turn when another process killed this one: possibly the system, for its memory. */
@@ -37,7 +37,7 @@ export interface Verdict {
 /** Growth of the process's memory during a call's turn that makes the call suspect, in MiB. */
 const SUSPECT_MB = 16;
 
-/** V8's last words: its heap is full, or one table needs more elements than V8 ever gives. */
+/** V8's last message: its heap is full, or one table needs more elements than V8 allows. */
 const OUT_OF_MEMORY = /out of memory|Allocation failed|JavaScript invalid size error/i;
 
 /** Signals sent from outside: the process's own calls do not cause them. */
@@ -54,7 +54,7 @@ export function judge(death: Death, isAlone: boolean, memoryMbOf: (callNumber: n
   if (report?.kind === "memory") {
     const message = `the executor's memory reached ${Math.round(report.rssMb)} MiB during the call's turn (limits.memoryMb)`;
     const guilty = report.turns.filter(({ callNumber, grownMb }) => isAlone || grownMb > memoryMbOf(callNumber));
-    // Others may have filled the memory, so only growth during the turn is proof, or makes a call suspect.
+    // Other calls may have filled the memory, so only growth during the turn is proof, or makes a call suspect.
     const suspects = report.turns.filter(({ grownMb }) => grownMb >= SUSPECT_MB).map(({ callNumber }) => callNumber);
     if (guilty.length !== 1) return { reason: "memory", culprit: null, suspects, killed: [] };
     return oneOrMany("memory", [guilty[0]?.callNumber ?? 0], { code: "memory_limit", message });

@@ -60,8 +60,9 @@ const ENVIRONMENT = {
   MALLOC_TRIM_THRESHOLD_: "131072",
 };
 /**
- * The kernel's limit on the memory of a process, as a share of its ceiling and a rest: the executor's own watch acts
- * first, and ends the process at half as much again. A thread of a worker, of V8 and of libuv is a task.
+ * The kernel's limit on the memory of a process, as a share of its ceiling and an addition: the executor's own watch
+ * acts first, and ends the process at one and a half times the ceiling. Each thread of a worker, of V8 and of libuv is
+ * a task.
  */
 const GROUP_MEMORY = { share: 1.5, restMb: 256 } as const;
 const GROUP_TASKS = { rest: 128, perWorker: 16 } as const;
@@ -111,7 +112,7 @@ class ChildHandle {
     this.#pipes = options.pipes;
     this.#asks = Array.from({ length: workers }, () => options.pipes?.connect() ?? null);
     this.#process = this.#start(options);
-    // The process has the connections now, and nobody else.
+    // Only the process has the connections now.
     for (const asks of this.#asks) asks?.socket.destroy();
     // Must come first: a process that cannot be started emits `error`, which needs a listener.
     this.death = this.#awaitDeath();
@@ -140,7 +141,7 @@ class ChildHandle {
     if (this.#process.connected) this.#process.send(init, () => undefined);
   }
 
-  /** Whether its workers lack pipes to the broker, which others would have. */
+  /** Whether its workers lack pipes to the broker that a new process would have. */
   get isCutOff(): boolean {
     return this.#pipes?.areWanted === true && this.connections.some(({ asks }) => (asks?.openNumber ?? null) === null);
   }
@@ -150,7 +151,7 @@ class ChildHandle {
     for (const connection of this.connections) connection.listen(listener);
   }
 
-  /** Ends the turn of a call for which nobody waits any more. */
+  /** Ends the turn of a call whose result is no longer needed. */
   interrupt(callNumber: number): void {
     const message: ToChild = { kind: "interrupt", callNumber };
     if (this.#process.connected) this.#process.send(message, () => undefined);
@@ -204,13 +205,13 @@ class ChildHandle {
     }
   }
 
-  /** `undefined` where the system could not start the process, contrary to Node's types. */
+  /** `undefined` if the system could not start the process, contrary to Node's types. */
   #pipe(fd: number): Duplex | undefined {
     const stdio: ChildProcess["stdio"] | undefined = this.#process.stdio;
     return (stdio?.[fd] ?? undefined) as Duplex | undefined;
   }
 
-  /** Empty where the system could not start the process: it has no pipes, and `death` follows at once. */
+  /** Empty if the system could not start the process: it has no pipes, and `death` follows at once. */
   #openConnections(listener: WorkerConnectionListener, spinMs: number): WorkerConnection[] {
     const connections: WorkerConnection[] = [];
     for (let worker = 0; worker < this.#workers; worker++) {
@@ -325,7 +326,7 @@ function startErrorOf(error: Error): string {
   return `${withoutPaths(error.message)}${remedy}`;
 }
 
-/** Why a process ended at its start, in one line for the operator, without paths and stacks of the host. */
+/** The reason why a process ended at its start, in one line for the operator, without paths and stacks of the host. */
 export function causeOf({ startError, stderr, exitCode, report }: Death): string {
   const [line = ""] = [
     startError,

@@ -15,10 +15,10 @@ import type { SpareProcess } from "./spare-process.ts";
 export interface GroupProcessesOptions extends ChildOptions {
   /** Its name in the trust groups of the engine. */
   readonly group: string;
-  /** The process that stands by; `null`: none is kept. */
+  /** The process in reserve; `null`: none is kept. */
   readonly spare: SpareProcess | null;
   readonly recycle: Recycling;
-  /** Time after which its unused process ends; `null`: it goes on. */
+  /** Time after which its unused process ends; `null`: it never ends. */
   readonly restAfterMs: number | null;
   readonly emit: EmitExecutorEvent;
   readonly nextCallNumber: () => number;
@@ -35,7 +35,7 @@ interface ProcessPool {
 }
 
 /**
- * The processes of one trust group. Tools cannot crash the host process: the child is killed when a turn cannot be ended
+ * The processes of one trust group. Tools cannot crash the host process: the child is killed if a turn cannot be ended
  * otherwise, the culprit gets its error, and all other calls run again in the next process. Tools that crashed a child,
  * and calls suspected of it, run in separate children: the quarantine. Each has one worker, so the culprit of its crash
  * is never in doubt. One is for tenants whose own calls crashed, and for suspects; the other for all other tenants of
@@ -61,7 +61,7 @@ export class GroupProcesses {
     return this.#options.group;
   }
 
-  /** Resolves when a process serves calls; rejects where that is impossible. */
+  /** Resolves when a process serves calls; rejects if that is impossible. */
   start(): Promise<void> {
     return this.#main.supervisor.start();
   }
@@ -149,7 +149,7 @@ export class GroupProcesses {
     await Promise.all(this.#pools().map(({ supervisor }) => supervisor.close()));
   }
 
-  /** The process that stood by died before it served anybody. */
+  /** Records that the process in reserve died before a group took it. */
   recordSpareDeath(child: ExecutorProcess, death: Death): void {
     this.#onDeath(child, death, this.#main);
   }
@@ -190,7 +190,7 @@ export class GroupProcesses {
     return pool;
   }
 
-  /** Starts a pool's process where it has none. Calls wait for it; if it cannot start, they end at their deadlines. */
+  /** Starts a pool's process if it has none. Calls wait for it; if it cannot start, they end at their deadlines. */
   #wake({ supervisor }: ProcessPool): void {
     if (!this.#closed && !supervisor.isAwake) supervisor.start().catch(() => undefined);
   }

@@ -22,7 +22,7 @@ export const V8_FLAGS: readonly string[] = [
   "--regexp-tier-up-ticks=0",
 ];
 
-/** Packages that an executor process loads, each with what it loads itself: strict package managers hide that from others. */
+/** Packages that an executor process loads, with their dependencies, which strict package managers hide from others. */
 export const PACKAGES = {
   ajv: ["fast-deep-equal"],
   "ajv-formats": [],

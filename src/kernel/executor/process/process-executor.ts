@@ -23,7 +23,7 @@ const REST_MS = 60_000;
 
 /**
  * Isolates in supervised child processes: the default. Each trust group has processes of its own. The group of the
- * operator's tools has one from the start; the others have one while they have calls.
+ * operator's tools has one from the start; the others only while they have calls.
  */
 export class ProcessExecutor implements Executor {
   readonly kind = "process";

@@ -19,7 +19,7 @@ export interface ProcessSupervisorOptions {
   readonly recycling: Recycling;
   /** Whether the last process is unused. */
   readonly isIdle: () => boolean;
-  /** Time after which an unused process ends: it is started again for the next call. `null`: it goes on. */
+  /** Time after which an unused process ends: it is started again for the next call. `null`: it never ends. */
   readonly restAfterMs: number | null;
   /** Bytes in the isolates of some connections, with their expected overhead. */
   readonly knownBytes: (connections: readonly WorkerConnection[]) => number;
@@ -73,7 +73,7 @@ export class ProcessSupervisor {
     return this.#active?.isReady === true;
   }
 
-  /** Whether a process serves calls or will, without anybody asking for it. */
+  /** Whether a process serves calls, or will without a further request. */
   get isAwake(): boolean {
     return this.#active !== null || this.#retry !== null;
   }
@@ -131,7 +131,7 @@ export class ProcessSupervisor {
     return this.#keep(startExecutor(this.#options.child, this.#options.listener), false);
   }
 
-  /** The process that stands by, if there is one. */
+  /** The process in reserve, if there is one. */
   #takeSpare(): SupervisedProcess | null {
     const taken = this.#options.spare?.take(this.#options.listener) ?? null;
     return taken === null ? null : this.#keep(taken.child, taken.isReady);
@@ -187,7 +187,7 @@ export class ProcessSupervisor {
     const { spare } = this.#options;
     if (this.#active?.isReady !== false) spare?.prepare();
     else {
-      // The first tools and calls have the processor before a process for which nobody waits.
+      // The first tools and calls get the processor before a process that is not needed yet.
       const later = (): unknown => setTimeout(() => spare?.prepare(), SETTLE_MS).unref();
       this.#active.child.ready.then(later, () => undefined);
     }

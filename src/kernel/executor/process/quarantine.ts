@@ -29,7 +29,7 @@ interface Circuit {
 
 interface QuarantinedTool {
   readonly name: string;
-  /** Whether calls of tenants that nothing is known of run in quarantine. */
+  /** Whether calls of unknown tenants run in quarantine. */
   isApart: boolean;
   clean: number;
   /** Clean calls of each tenant since its last strike. */
@@ -44,9 +44,7 @@ export type QuarantineAdmission =
   | { readonly kind: "apart"; readonly isProbe: boolean; readonly isOwn: boolean }
   | { readonly kind: "refused"; readonly retryAfterMs: number };
 
-/**
- * The result of a strike. `openMs`: milliseconds for which the tenant's calls are now refused; 0 where they are not.
- */
+/** The result of a strike. `openMs`: milliseconds for which the tenant's calls are now refused; 0 if they are not. */
 export interface Strike {
   readonly strikes: number;
   readonly openMs: number;
@@ -116,7 +114,7 @@ export class Quarantine {
     return this.#entries.size > 0 && this.#entries.has(keyOf(tool));
   }
 
-  /** Remaining time for which a tenant's calls of a tool are refused, in milliseconds; 0 where one may run. */
+  /** Remaining time for which a tenant's calls of a tool are refused, in milliseconds; 0 if one may run. */
   refusedForMs(tool: ToolVersion, tenant: string): number {
     if (this.#entries.size === 0) return 0;
     const circuit = this.#entries.get(keyOf(tool))?.circuits.get(tenant);

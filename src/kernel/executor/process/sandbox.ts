@@ -29,8 +29,8 @@ const LIBRARY_CACHE = "/etc/ld.so.cache";
 const probes = new SandboxProbes<SandboxState>(({ kind }) => kind === "bubblewrap");
 
 /**
- * The operating system's sandbox around executor processes: bubblewrap, where it is installed and works. Node's
- * permission model restricts JavaScript; the sandbox also restricts code that has escaped from V8.
+ * The operating system's sandbox around executor processes: bubblewrap, if it is installed and works. Node's permission
+ * model restricts JavaScript; the sandbox also restricts code that has escaped from V8.
  */
 export class Sandbox {
   readonly #mode: SandboxMode;
@@ -51,7 +51,7 @@ export class Sandbox {
     return this.#state.kind === "off" ? null : executorFilter(process.arch);
   }
 
-  /** Detects whether the sandbox works here. Rejects where it is required and does not. */
+  /** Detects whether the sandbox works here. Rejects if it is required and does not work. */
   async prepare(): Promise<void> {
     if (this.#mode === "off") return;
     const filter = executorFilter(process.arch);

@@ -6,7 +6,7 @@ import { causeOf, type ChildOptions, type ExecutorProcess, startExecutor } from 
 
 export interface SpareProcessOptions {
   readonly child: ChildOptions;
-  /** It died before anybody took it. */
+  /** Called when it died before a group took it. */
   onDeath(child: ExecutorProcess, death: Death): void;
   /** Spares die so fast, or cannot start, that the next start is delayed. */
   onDelay(delayMs: number, cause: string | null): void;
@@ -18,7 +18,7 @@ export interface TakenProcess {
   readonly isReady: boolean;
 }
 
-/** The process that stands by for all trust groups. It is nobody's until a group takes it, and then only that group's. */
+/** The process in reserve for all trust groups. It belongs to none until one takes it, and then only to that one. */
 export class SpareProcess {
   readonly #options: SpareProcessOptions;
   readonly #backoff = new Backoff();
@@ -39,7 +39,7 @@ export class SpareProcess {
     return this.#child?.rssBytes ?? 0;
   }
 
-  /** Starts a process, unless one stands by or waits for its start, or the machine is short of processor time. */
+  /** Starts a process, unless one is in reserve or waits for its start, or the machine is short of processor time. */
   prepare(): void {
     this.#dropCutOff();
     if (!this.#closed && this.#child === null && this.#retry === null && !isPressed("cpu")) this.#start();
@@ -50,7 +50,7 @@ export class SpareProcess {
     this.#child?.shedIdle();
   }
 
-  /** Gives the process away, also where it is still starting; `null` where no process stands by. */
+  /** Gives the process away, even if it is still starting; `null` if there is none in reserve. */
   take(listener: WorkerConnectionListener): TakenProcess | null {
     this.#dropCutOff();
     const child = this.#child;

@@ -15,7 +15,7 @@ export class TurnRecordFile implements Disposable {
     this.fd = fd;
   }
 
-  /** `null` without a writable folder: then blame is less certain; nothing else changes. */
+  /** `null` without a writable folder: then the culprit is less certain; nothing else changes. */
   static create(): TurnRecordFile | null {
     for (const folder of FOLDERS) {
       try {

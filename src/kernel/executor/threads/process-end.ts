@@ -1,13 +1,13 @@
 import { monotonicMs } from "../../base/protocol/turn-record.ts";
 
-/** Maximum time for all of it, in milliseconds. */
+/** Maximum time for all endings, in milliseconds. */
 const END_MS = 2_000;
 
 /** Work that has to end before this process ends its threads. */
 export interface Ending {
-  /** Orders the end. */
+  /** Requests the end. */
   order(): void;
-  /** Blocks until it is reached, at most until that time of the monotonic clock. */
+  /** Blocks until it has ended, at most until that time of the monotonic clock. */
   await(untilMs: number): void;
 }
 
@@ -19,7 +19,7 @@ function endAll(): void {
   for (const ending of endings) ending.await(untilMs);
 }
 
-/** Has it ended at the event `exit`, from which no event loop turns; until it is disposed of. */
+/** Ends it at the event `exit`, after which no event loop runs; until it is disposed of. */
 export function beforeProcessEnds(ending: Ending): Disposable {
   if (endings.size === 0) process.once("exit", endAll);
   endings.add(ending);

@@ -238,7 +238,7 @@ function portChannel(port: MessagePort, bell: PortBell): Transport {
     },
     onText: (handler) => void port.on("message", handler),
     close: () => {
-      // The worker hears of a closed port from this side's event loop, which turns no more when the process ends.
+      // A worker notices a closed port by this side's event loop, which no longer runs when the process ends.
       bell.close();
       port.postMessage("");
       port.close();

@@ -2,10 +2,10 @@ import type { CapabilityCallMessage, SettleMessage, ToBroker } from "../../base/
 import type { WorkerOutbox } from "./link.ts";
 import type { WorkerCall } from "./worker-call.ts";
 
-/** What calls send to the broker: by a pipe of the worker's own, or with all else to the host. */
+/** Messages of calls to the broker: by a pipe of the worker's own, or by the link to the host. */
 export class BrokerOutbox {
   readonly #toHost: WorkerOutbox;
-  /** `null` without a pipe, and where the broker has ended. */
+  /** `null` without a pipe, and if the broker has ended. */
   #pipe: WorkerOutbox | null;
 
   constructor(toHost: WorkerOutbox, pipe: WorkerOutbox | null) {
@@ -20,18 +20,18 @@ export class BrokerOutbox {
     this.#outboxOf(call).post(message);
   }
 
-  /** Sends a message with what the turn that begins now sends. */
+  /** Sends a message together with those of the turn that begins now. */
   add(call: WorkerCall, message: ToBroker): void {
     this.#outboxOf(call).add(message);
   }
 
-  /** The call has ended: the broker hears of it behind all that the call has asked. Returns whether it does. */
+  /** Reports the end of a call to the broker, after all of its capability calls. Returns whether it does. */
   end({ callNumber, hasSent, deliveredCount, message: { attempt } }: WorkerCall): boolean {
     if (hasSent) this.#pipe?.post({ kind: "end", callNumber, attempt, deliveredCount });
     return hasSent;
   }
 
-  /** The broker has ended. Returns the responses to what was asked of it; later capability calls go to the host. */
+  /** Called when the broker has ended. Returns the responses to waiting capability calls; later ones go to the host. */
   lose(calls: Iterable<WorkerCall>): readonly SettleMessage[] {
     this.#pipe = null;
     return Array.from(calls).flatMap((call) => {

@@ -93,7 +93,7 @@ interface WithCode {
   readonly cachedData?: ivm.ExternalCopy<ArrayBuffer>;
 }
 
-/** The flag is the process's. Other threads that compile at this moment do more than they need, or without their code cache. */
+/** The flag is the process's: other threads that compile now compile more than needed, or without their code cache. */
 function compileEagerly(compile: () => ivm.Script): ivm.Script {
   setFlagsFromString("--no-lazy");
   try {

@@ -1,7 +1,7 @@
 /**
- * A call's clock stands still within a turn, and goes to a timer's due time when the timer fires, however late that is:
- * so a further run of the call sees the same times. Turns that take long would leave it behind more and more, so it
- * follows real time where it is further behind than this, in milliseconds.
+ * A call's clock stops within a turn, and goes to a timer's due time when the timer fires, even if that is late: so a
+ * further run of the call sees the same times. Long turns would leave it behind more and more, so it follows real time
+ * if it is further behind than this, in milliseconds.
  */
 const BEHIND_MAX_MS = 100;
 
@@ -15,7 +15,7 @@ export class CallClock {
     this.#offsetMs = nowMs - realMs;
   }
 
-  /** The host gave a time: its clock may be ahead of this one. */
+  /** Takes a time from the host, whose clock may be ahead of this one. */
   hear(nowMs: number): void {
     this.#offsetMs = Math.max(this.#offsetMs, nowMs - performance.now());
   }

@@ -11,7 +11,7 @@ export class CheckRuntime {
   readonly #text: string;
   /** V8's code cache of the text, for further isolates of this thread. */
   #code: ivm.ExternalCopy<ArrayBuffer> | undefined;
-  /** The place of the check that runs. Isolates write it, because they cannot be asked once they were ended. */
+  /** The place of the present check. Isolates write it, as it cannot be read from an isolate that was ended. */
   readonly #place = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
 
   /** `checks`: the prelude's. */
@@ -31,14 +31,14 @@ export class CheckRuntime {
     return this.#place.buffer;
   }
 
-  /** Keeps V8's code of the text, once it has run in an isolate and V8 has compiled all that it uses. */
+  /** Keeps V8's code of the text, once it has run in an isolate and V8 has compiled its functions. */
   keepCode(isolate: ivm.Isolate): void {
     if (this.#code !== undefined) return;
     const again = isolate.compileScriptSync(this.#text, { ...FILE, produceCachedData: true });
     this.#code = (again as { cachedData?: ivm.ExternalCopy<ArrayBuffer> }).cachedData;
   }
 
-  /** Whether the arguments of the call that started last were invalid, since this was last asked. */
+  /** Whether the arguments of the last started call were invalid, since the last call of this. */
   takeRefusal(): boolean {
     const isRefused = this.#place[0] === CHECKING.refused;
     this.#place[0] = CHECKING.nothing;
@@ -76,7 +76,7 @@ export class CompiledChecks {
     return this.#checks.input === "" ? null : this.#open(context, { ...this.#checks, output: NO_CHECKS.output });
   }
 
-  /** The check of the output in a realm that the tool cannot reach; `null` if its own realm has it, or the tool has no such schema. */
+  /** The check of the output in a realm out of the tool's reach; `null` if its own realm has it, or without schema. */
   openOutputCheck(): OutputCheck | null {
     if (this.#isHardened || this.#checks.output === "") return null;
     const context = this.#isolate.createContextSync();

@@ -25,13 +25,13 @@ import type { Deliveries } from "./deliveries.ts";
 import { isOneLine } from "./outcome.ts";
 import type { AskedChild, WorkerCall } from "./worker-call.ts";
 
-/** Maximum time for which child calls run before the worker looks at what the host has sent, in milliseconds. */
+/** Maximum time for which child calls run before the worker reads the host's messages, in milliseconds. */
 const SLICE_MS = 2;
-/** Maximum processor time of child calls that share a turn, in milliseconds: what takes longer is the host's to place. */
+/** Maximum processor time of child calls that share a turn, in milliseconds: the host places longer ones. */
 const TURN_MS = 20;
-/** Mean processor time of a child call from which other workers should have some of them, in milliseconds. */
+/** Mean processor time of a child call from which other workers should get some of them, in milliseconds. */
 const SLOW_MS = 1;
-/** Number of turns in a row with slow calls of a tool after which the host gets all of them, and for how long. */
+/** Number of consecutive turns with slow calls of a tool after which the host gets all of them, and for how long. */
 const SLOW_TURNS_MAX = 5;
 const SLOW_FOR_MS = 10_000;
 /** Maximum length of arguments, and of an output, in characters; and of the arguments of a turn. */
@@ -40,27 +40,27 @@ const TEXT_MAX = 64 * 1024;
 const TOGETHER_MAX = 128;
 /** Bytes that a character may take. */
 const BYTES_MAX = 3;
-/** Child calls are numbered between their parent's number and the next one, as far as numbers are that exact. */
+/** Child calls are numbered between their parent's number and the next one, while numbers are exact enough. */
 const STEPS_MAX = 2 ** 16;
 const PARENTS_MAX = 2 ** 36;
-/** Tools of which is known how long they take. */
+/** Maximum number of tools with a known duration. */
 const TOOLS_MAX = 1_024;
 
 /** The worker, as its child calls need it. */
 export interface ChildCallHost {
   readonly calls: ReadonlyMap<number, WorkerCall>;
   readonly scripts: ReadonlyMap<string, unknown>;
-  /** Starts calls; what they send comes to `hears`. */
+  /** Starts calls; their messages are passed to `hears`. */
   start(message: RunMessage): void;
-  /** Ends a call that goes on after its first turn. */
+  /** Ends a call that continues after its first turn. */
   end(callNumber: number): void;
   readonly broker: Pick<BrokerOutbox, "ask" | "add">;
   readonly deliveries: Pick<Deliveries, "take" | "flush">;
-  /** Calls `run` after what the host has sent meanwhile. */
+  /** Calls `run` after the messages that the host has sent meanwhile. */
   later(): void;
 }
 
-/** The end of one that ran here: an outcome, with what it left. */
+/** The end of a child call that ran here: an outcome, with its logs and usage. */
 type End = Pick<ChildReply, "output" | "cpuMs" | "heapBytes" | "logs" | "dropped">;
 
 /** Child calls that may still run here for a call. */
@@ -71,19 +71,19 @@ interface Share {
 }
 
 /**
- * Child calls that the worker of their parent runs itself, after the turn that asked for them and within the share that the
- * host gave the parent. The host hears of each with its end, in order. One that fails, goes on or takes long has told nobody
- * anything, so the host runs it again, as all others.
+ * Child calls that the worker of their parent runs itself, after the turn that made them and within the share that the
+ * host gave the parent. The host gets the end of each, in order. A child call that fails, continues or takes long has
+ * had no effect outside, so the host runs it again, like all others.
  */
 export class ChildCalls {
   readonly #host: ChildCallHost;
   readonly #due = new Set<WorkerCall>();
   readonly #shares = new WeakMap<WorkerCall, Share>();
-  /** The calls that are being run: their numbers, their ends so far, and the processor time of all. */
+  /** The running child calls: their numbers, their ends so far, and the processor time of all. */
   #numbers: readonly number[] = [];
   readonly #ends = new Map<number, End>();
   #usedMs = 0;
-  /** Slow turns by script: their number, and until when they count. */
+  /** Slow turns by script: their number, and the time until which they count. */
   readonly #slow = new Map<string, { readonly turns: number; readonly untilMs: number }>();
   /** Ids of child calls, as the host makes them. */
   readonly #ids = new CallIds();
@@ -93,7 +93,7 @@ export class ChildCalls {
   }
 
   /**
-   * A call asks for something, with untrusted values. The host hears of it, unless it is a child call that may run here.
+   * Makes a capability call, with untrusted values. It goes to the host, unless it is a child call that may run here.
    * Returns its step; 0 beyond the limits.
    */
   ask(call: WorkerCall, asked: Pick<CapabilityCall, "capability" | "method" | "args">, guestMs: number): number {
@@ -115,7 +115,7 @@ export class ChildCalls {
     return step;
   }
 
-  /** Leaves child calls that have not run to the host: in the order in which they were asked for. */
+  /** Leaves child calls that have not run to the host, in the order of their requests. */
   leave(call: WorkerCall): void {
     if (call.children.length === 0) return;
     this.#due.delete(call);
@@ -123,7 +123,7 @@ export class ChildCalls {
   }
 
   #send(call: WorkerCall, ask: CapabilityCallMessage): void {
-    // The order of responses is known as long as one side alone gives them.
+    // The order of responses is known as long as they all come from one side.
     if (call.message.tickets !== "") call.awaited.add(ask.step);
     this.#host.broker.ask(call, ask);
   }
@@ -154,7 +154,7 @@ export class ChildCalls {
     return share;
   }
 
-  /** Runs the child calls that are due, and those for which their answers make calls ask. */
+  /** Runs the child calls that are due, and those that calls make after their answers. */
   run(): void {
     const startMs = performance.now();
     for (const call of this.#due) {
@@ -248,7 +248,7 @@ export class ChildCalls {
       answered.push({ child, end, times: { callId: ids[at] ?? "", startMs, wallMs } });
       this.#usedMs -= end.cpuMs;
     }
-    // The time of the others, which the host runs again, is their parent's.
+    // The time of the others, which the host runs again, is charged to their parent.
     call.cpuMs += Math.max(0, this.#usedMs);
     return answered;
   }
@@ -259,7 +259,7 @@ export class ChildCalls {
     this.#slow.set(key, { turns, untilMs: performance.now() + SLOW_FOR_MS });
   }
 
-  /** Tells the host of a child call, and returns the response to its parent. */
+  /** Reports a child call to the host, and returns the response to its parent. */
   #answer(
     call: WorkerCall,
     { ask, askedMs }: AskedChild,

@@ -11,7 +11,7 @@ interface DeliveryHost {
 
 /**
  * Delivers responses and timers to calls, in an order that a further run of the call can repeat. Entering an isolate
- * takes longer than hearing a response, so those that follow one another in one read share a turn.
+ * takes longer than reading a response, so consecutive ones of one read share a turn.
  */
 export class Deliveries {
   readonly #host: DeliveryHost;
@@ -22,7 +22,7 @@ export class Deliveries {
     this.#host = host;
   }
 
-  /** Takes a response, which waits for those that follow it. One to an earlier attempt is nobody's. */
+  /** Takes a response, which waits for those that follow it. One to an earlier attempt is dropped. */
   take(response: SettleMessage): void {
     const { callNumber, attempt, step } = response;
     if (callNumber !== this.#callNumber) this.flush();
@@ -75,7 +75,7 @@ export class Deliveries {
     this.#host.turn(call, (timeoutMs) => call.realm.settle(callNumber, asks, payloads, nowMs, timeoutMs));
   }
 
-  /** Begins the turn of the call's timer. The host hears of a time that a further run could not know. */
+  /** Begins the turn of the call's timer. The host is told a time that a further run could not know. */
   fire(call: WorkerCall): void {
     const { callNumber, dueMs } = call;
     call.stopTimer();

@@ -25,7 +25,7 @@ export class GuestRealm implements Disposable {
   readonly #context: ivm.Context;
   readonly #engine: ivm.Reference<RuntimeEngine> | null;
   readonly #face: ivm.Reference<Guest>;
-  /** `null` where the tool could change the realm, and so what is written there. */
+  /** `null` if the tool could change the realm, and so the lines. */
   readonly lines: LineMemory | null;
   /** Cached references to the face's functions: getting one takes longer than calling it. */
   readonly #functions: { [Name in keyof Guest]?: ivm.Reference<Guest[Name]> } = {};
@@ -74,7 +74,7 @@ export class GuestRealm implements Disposable {
     this.#get("load").applySync(undefined, tool.arguments(factory.reference, checks?.reference));
   }
 
-  /** Says whether somebody hears the lines of the next turn while their call runs. */
+  /** Sets whether the lines of the next turn are streamed while their call runs. */
   hearLines(isHeard: boolean): void {
     if (this.lines !== null) this.lines.isHeard = isHeard;
   }
@@ -140,7 +140,7 @@ export class GuestRealm implements Disposable {
   }
 }
 
-/** Scripts that run in a realm first: the engine, where a runtime needs one, then the prelude. */
+/** Scripts that run in a realm first: the engine, if a runtime needs one, then the prelude. */
 export interface RealmScripts {
   readonly prelude: ivm.Script;
   readonly engine: ivm.Script | null;
@@ -179,8 +179,8 @@ export function compileScript(isolate: ivm.Isolate, name: string, text: string, 
 }
 
 /**
- * Runs a call in a new realm, with a capability call, to fill V8's code cache: V8 compiles a function on its first call,
- * and in a new isolate that would take longer than all else.
+ * Runs a call in a new realm, with a capability call, to fill V8's code cache: V8 compiles a function on its first
+ * call, which in a new isolate would take longer than all else.
  */
 export function rehearsePrelude(text: string, hardened: boolean): PreludeCode | undefined {
   const isolate = new ivm.Isolate();
@@ -243,7 +243,7 @@ const compileAnew: CompileBundle = (isolate, text, file) => isolate.compileScrip
 /** Arguments of an engine's `load`, made for each realm. */
 export type EngineCode = () => readonly (string | ivm.Copy<ArrayBuffer>)[];
 
-/** What compiling a tool needs beside its script. */
+/** Inputs of a tool's compilation besides its script. */
 export interface CompileOptions {
   /** Code of a tool whose realms have an engine; `null` for JavaScript. */
   readonly code: EngineCode | null;

@@ -7,7 +7,7 @@ const QUIET_MS = 5;
 const FIRST_CALL_MS = 25;
 /** Time after an inspection for which long work is put off, in milliseconds. */
 const EXPECTED_MS = 500;
-/** Time after which a worker with much to do prepares all the same, in milliseconds. */
+/** Time after which a busy worker prepares all the same, in milliseconds. */
 const PATIENCE_MS = 100;
 
 /**
@@ -69,7 +69,7 @@ export class Preparation {
   }
 }
 
-/** Minimum external memory, as reported by isolates, at which garbage is collected: V8 itself sees no reason to. */
+/** Minimum external memory, as reported by isolates, at which garbage is collected: V8 itself does not count it. */
 const OUTSIDE_MIN_BYTES = 8 * 1024 * 1024;
 
 class Nothing {}
@@ -79,7 +79,7 @@ class Nothing {}
  * affect all isolates.
  */
 export function collectGarbage(): void {
-  // Node 24 warns of it, where the thread's process is an embedder's: on its stderr.
+  // Node 24 warns of it on stderr, which belongs to the embedder if the thread is in the embedder's process.
   const emitWarning: unknown = Reflect.get(process, "emitWarning");
   process.emitWarning = () => {};
   try {
@@ -89,10 +89,10 @@ export function collectGarbage(): void {
   }
 }
 
-/** How often a collection is put off for calls: memory is more urgent then. */
+/** Maximum number of delays of a collection for calls: memory is more urgent then. */
 const PUT_OFF_MAX = 4;
 
-/** Collects garbage with external memory: when it has doubled since the last collection. */
+/** Collects garbage with external memory, when it has doubled since the last collection. */
 export class GarbageCollector {
   #maxBytes = OUTSIDE_MIN_BYTES;
   #putOff = 0;

@@ -39,7 +39,7 @@ export function inspectScript(request: InspectRequest, isolates: Isolates, turns
   const isOpened = !hardened.isLimit && (isolation === "context" || isolation === "instance");
   const open = isOpened ? attempt(request, false, isolates, turns) : hardened;
   if (open.ok) return describe(open, "context", isolation === "context" ? undefined : hardened.failure.message);
-  // What the frozen realm refused, the open one has allowed: its own reason is the one to mend.
+  // The open realm has allowed what the frozen one refused: the author has to correct the error of the open one.
   const { code, message, type, stack } = open.failure;
   return { ok: false, error: toolError(code, explained(message), stack === undefined ? undefined : { stack }, type) };
 }
@@ -114,9 +114,9 @@ function attempt(request: InspectRequest, hardened: boolean, isolates: Isolates,
 }
 
 /**
- * A module that waits for its own promises is described once they are settled, in a second turn. So is one that leaves
- * a rejection behind which says that an isolate has not what it tried: undici compiles WebAssembly when it is loaded,
- * and may never need it. Each call's log says so as well.
+ * Describes a module that waits for its own promises in a second turn, once they are settled. The same for one with an
+ * unhandled rejection about a feature that isolates lack: undici compiles WebAssembly when it is loaded, and may never
+ * need it. Each call's log says so as well.
  */
 function evaluate(
   { callNumber, cpuMs }: InspectRequest,

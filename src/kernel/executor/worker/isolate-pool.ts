@@ -16,10 +16,7 @@ import type { InterpreterPrelude, WorkerRuntimes } from "./worker-runtime.ts";
 const BLANKS_MAX = 2;
 /** Each takes as much memory as dozens of the others. */
 const INTERPRETERS_MAX = 1;
-/**
- * Minimum idle time of the worker, in milliseconds, before an interpreter is prepared: a start takes too long for a
- * call to wait for it.
- */
+/** Minimum idle time of the worker before an interpreter is prepared, in milliseconds: calls should not wait for it. */
 const INTERPRETER_AFTER_MS = 250;
 const BLANK_KINDS_MAX = 3;
 
@@ -72,7 +69,7 @@ export class IsolatePool implements Disposable {
     return count;
   }
 
-  /** A prepared isolate of a kind; a replacement is prepared later. Throws where none can be created. */
+  /** A prepared isolate of a kind; a replacement is prepared later. Throws if none can be created. */
   take(kind: PreparedIsolateKind): PreparedIsolate {
     const key = `${kind.runtime} ${kind.memoryMb} ${kind.hardened}`;
     const place = this.#stocks.get(key) ?? { kind, blanks: [] };

@@ -79,8 +79,8 @@ export class Isolates {
   }
 
   /**
-   * The isolate for calls of this tool and tenant. `own` requests one for this call alone, which has no effect where
-   * calls share the module's state. Throws where the bundle cannot be compiled.
+   * The isolate for calls of this tool and tenant. `own` requests one for this call alone, which has no effect if calls
+   * share the module's state. Throws if the bundle cannot be compiled.
    */
   get(script: ToolScript, tenant: string, own: boolean): ToolIsolate {
     this.#pool.recordUse();
@@ -254,7 +254,7 @@ export class Isolates {
   }
 }
 
-/** A tenant in the table of what isolates hold: a number that nobody finds a second name for. */
+/** A tenant in the table of isolates' memory: a number for which no second name can be found. */
 function numberOf(tenant: string): number {
   return createHash("sha256").update(tenant).digest().readUIntBE(0, 6);
 }

@@ -29,7 +29,7 @@ export interface WorkerSettings extends IsolationSettings {
   readonly spinMs: number;
 }
 
-/** What runs the code of tools: a worker's isolates, and what ends their turns from outside. */
+/** Environment of tool code: a worker's isolates, and the terminator that ends their turns from outside. */
 export interface Isolation {
   readonly isolates: Isolates;
   readonly terminator: Pick<Terminator, "hasEnded"> & AsyncDisposable;
@@ -41,7 +41,7 @@ export interface IsolationHost {
   readonly slot: TurnSlot;
   readonly holdings: WorkerHoldings;
   readonly emit: Emit;
-  /** The call whose randomness is drawn, by the name that a realm gives. */
+  /** The call that draws random numbers, by the name that a realm gives. */
   readonly drawing: (run: string) => string;
 }
 

@@ -10,9 +10,9 @@ import {
 } from "../../guest/host.ts";
 
 /**
- * The worker's side of a realm's line memory. It outlives the isolate, so that the last lines of a tool that was cut are
- * known. What it holds may be the tool's own: nothing is read beyond its bounds, and every line is checked as one that was
- * emitted.
+ * The worker's side of a realm's line memory. It outlives the isolate, so that the last lines of a tool that was cut
+ * are known. Its content may be the tool's own: nothing is read beyond its bounds, and every line is checked like an
+ * emitted one.
  */
 export class LineMemory {
   readonly #memory: SharedArrayBuffer;
@@ -30,7 +30,7 @@ export class LineMemory {
     return new ivm.ExternalCopy(this.#memory).copyInto({ release: true });
   }
 
-  /** Says whether somebody hears the lines of the next turn while their call runs. */
+  /** Sets whether the lines of the next turn are streamed while their call runs. */
   set isHeard(isHeard: boolean) {
     this.#numbers[LINES_AT.isHeard] = isHeard ? 1 : 0;
   }

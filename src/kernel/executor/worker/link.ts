@@ -19,11 +19,11 @@ export interface ServeTask {
         readonly bell: SharedArrayBuffer;
       }
     | { readonly kind: "pipe"; readonly fd: number };
-  /** Its end of the pipe to the broker; `null` where capability calls go by the link to the host. */
+  /** Its end of the pipe to the broker; `null` if capability calls go by the link to the host. */
   readonly broker: BrokerEnd | null;
 }
 
-/** A worker's end of its pipe to the broker: a port, or a descriptor with the word by which the broker knows it. */
+/** A worker's end of its pipe to the broker: a port, or a descriptor with the word that identifies it to the broker. */
 export type BrokerEnd =
   | { readonly kind: "port"; readonly port: MessagePort }
   | { readonly kind: "pipe"; readonly fd: number; readonly hello: string };
@@ -33,17 +33,17 @@ export interface LinkListener {
   onLine(line: string): void;
   /** All arrived lines have been delivered. */
   onPause(): void;
-  /** Whether there is nothing to do but wait for the host: then the thread may sleep without its event loop. */
+  /** Whether it only waits for the host: then the thread may sleep without its event loop. */
   readonly isIdle: boolean;
 }
 
 /** A worker's end of its link to the host. */
 export interface Link {
-  /** Before there are isolates: returns whether the host still wants them. */
+  /** Called before the first isolate: returns whether the host still wants isolates. */
   begin(): boolean;
-  /** After the last isolate. */
+  /** Called after the last isolate. */
   end(): void;
-  /** Whether the process waits for that, to end. */
+  /** Whether the process waits for `end`, before it ends. */
   readonly isHurried: boolean;
   send(text: string): void;
   receive(listener: LinkListener): void;
@@ -69,7 +69,7 @@ export function openBrokerLink(end: BrokerEnd, spinMs: number): Link {
   return link;
 }
 
-/** A port to the broker: only calls that run wait for it, and then the thread has its event loop. */
+/** A port to the broker: only running calls wait for it, and then the thread has its event loop. */
 function brokerPortLink(port: MessagePort): Link {
   const reader = new LineReader(MESSAGE_MAX);
   return {
@@ -133,7 +133,7 @@ function portLink(port: MessagePort, bell: PortBell, spin: SpinTime): Link {
   let isOpen = true;
   let timer: NodeJS.Timeout | null = null;
   const sleep = (listener: LinkListener): void => {
-    // Called by a message as well, while the timer is set: one that stayed would start a chain of its own.
+    // Called by a message as well, while the timer is set: a timer that stayed would start a chain of its own.
     if (timer !== null) clearTimeout(timer);
     timer = null;
     for (let isRung = false; isOpen && listener.isIdle;) {
@@ -192,7 +192,7 @@ function isRungAgain(bell: PortBell, rung: number, spin: SpinTime): boolean {
   return bell.isRungSince(rung, SLEEP_MS);
 }
 
-/** Least delay of a message that waits for others, in milliseconds: the share of its turn's time, and the most. */
+/** Minimum delay of a message that waits for others, in milliseconds; its share of the turn's time; its maximum. */
 const DELAY_MS = 0.05;
 const DELAY_SHARE = 0.5;
 const DELAY_MAX_MS = 1;
@@ -200,7 +200,7 @@ const DELAY_MAX_MS = 1;
 /** Times of the turn that a message comes from. */
 interface TurnTimes {
   readonly startedMs: number;
-  /** Time from which a message counts that is posted now. */
+  /** Time from which the delay of a message counts that is posted now. */
   readonly resultMs: number;
 }
 
@@ -218,9 +218,9 @@ export class WorkerOutbox {
   }
 
   /**
-   * Sends a message with others. The result of a turn counts from the turn's start: a host that has it early prepares the
-   * next turns during the following one. Within a turn, later messages wait longer: a program that asks for many things
-   * would have each of them sent alone.
+   * Sends a message with others. The delay of a turn's result counts from the turn's start: a host that gets it early
+   * prepares the next turns during the following one. Within a turn, later messages wait longer, so that the many
+   * requests of a program are not each sent alone.
    */
   post(message: ToHost): void {
     const nowMs = performance.now();
@@ -233,7 +233,7 @@ export class WorkerOutbox {
     if (nowMs - this.#sinceMs > this.#delayMs) this.flush();
   }
 
-  /** Sends a message with what the turn that begins now posts. */
+  /** Sends a message together with those of the turn that begins now. */
   add(message: ToHost): void {
     if (this.#text === "") {
       this.#sinceMs = performance.now();

@@ -13,7 +13,7 @@ export class LogLines {
     this.#speaking = speaking;
   }
 
-  /** Takes the lines that gathered in the current turn's realm. A call's lines in a row are one message. */
+  /** Takes the lines in the memory of the current turn's realm. Consecutive lines of a call are one message. */
   take(memory: LineMemory | null | undefined): void {
     let last: WorkerCall | undefined;
     memory?.take((callNumber, level, message) => {
@@ -26,13 +26,13 @@ export class LogLines {
     if (last !== undefined) this.#post(last);
   }
 
-  /** Takes a line that its realm did not gather. */
+  /** Takes a line that is not from its realm's memory. */
   add(call: WorkerCall, level: string, message: string): void {
     call.log(level, message);
     this.#post(call);
   }
 
-  /** Sends the call's lines that were not sent, if somebody hears them. */
+  /** Sends the unsent lines of a call, if they are streamed. */
   #post(call: WorkerCall): void {
     if (!call.message.stream) return;
     const lines = call.takeLines();

@@ -13,7 +13,7 @@ export interface Outcome {
   readonly payload: string;
 }
 
-/** The codes with which a call may end by what happens inside its realm. */
+/** The codes with which a call may end by an event inside its realm. */
 const GUEST_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "invalid_output",
   "load_error",
@@ -22,11 +22,11 @@ const GUEST_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "tool_error",
 ]);
 
-/** What the worker itself knows of a call: in an unfrozen realm, the outcome is no proof of either. */
+/** The worker's own knowledge of a call: in an unfrozen realm, the outcome is no proof of either. */
 export interface Known {
   /** Whether the check of the arguments refused them. */
   readonly isRefused: boolean;
-  /** Codes with which the host has failed what the call asked of it, or the worker the call. */
+  /** Codes with which the host has failed the call's capability calls, or the worker the call. */
   readonly told: ReadonlySet<string>;
 }
 
@@ -36,12 +36,12 @@ const TEXT_MAX = 10_000;
 /** Maximum length of a guest's failure, in characters: message, type and stack, all escaped. */
 const FAILURE_MAX = 128 * 1024;
 
-/** Where an outcome was written. The output of an unfrozen realm is parsed again, and failures are redacted. */
+/** Origin of an outcome. The output of an unfrozen realm is parsed again, and failures are redacted. */
 interface OutcomeSource {
   readonly isHardened: boolean;
   /** Whether the tool's own schemas may refuse the arguments. */
   readonly isParsing?: boolean;
-  /** Whether its realm refuses what needs `fetch`, without a question to the host. */
+  /** Whether its realm refuses code that needs `fetch`, without a request to the host. */
   readonly lacksFetch?: boolean;
   readonly redactor: ConfigRedactor | null;
 }

@@ -22,6 +22,6 @@ export function disposeOf(isolate: ivm.Isolate): void {
   try {
     if (!isolate.isDisposed) isolate.dispose();
   } catch {
-    // It is gone.
+    // It is disposed of already.
   }
 }

@@ -3,8 +3,8 @@ const EXACT_FROM_MS = 1;
 
 /**
  * The processor time of this thread, charged turn by turn. A turn's wall time also counts the time in which the system
- * ran something else, so it may be charged only where it is too short for that to matter. Reading the exact time costs
- * about a microsecond, as much as a short turn.
+ * ran something else, so it is charged only if it is too short for that to matter. Reading the exact time costs about a
+ * microsecond, as much as a short turn.
  */
 export class ProcessorClock {
   /** Processor time at the last reading, and the time charged since, in milliseconds. */

@@ -15,8 +15,8 @@ const HASHES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * `seedOf`: the seed of the call that runs in the realm that asks, by the number that the realm names. `partNamed`: the text
- * of a part of the prelude.
+ * `seedOf`: the seed of the call that runs in the calling realm, by the number that the realm names. `partNamed`: the
+ * text of a part of the prelude.
  */
 export function createPure(
   seedOf: (run: string) => string,

@@ -3,8 +3,8 @@ import type { ReplayPlan } from "../../base/protocol/messages.ts";
 const NOTHING: ReplayPlan = { asked: 0, responses: [], late: [], together: [] };
 
 /**
- * The order of responses and timers of a call that runs again: the same as in its first run. Now a response may be in
- * transit that came first then, and a timer must not overtake it.
+ * The order of responses and timers of a call that runs again: the same as in its first run. A response that came
+ * before a timer then may still be in transit now, and the timer must not overtake it.
  */
 export class ReplaySchedule {
   readonly #plan: ReplayPlan;
@@ -52,8 +52,8 @@ export class ReplaySchedule {
   }
 
   /**
-   * Counts a timer turn. Returns the time at which it is planned to begin, where that is not the timer's due time, and
-   * whether another time is possible: the call has repeated everything of its first run.
+   * Counts a timer turn. Returns the time at which it is planned to begin, if that is not the timer's due time, and
+   * whether another time is possible: the call has repeated its whole first run.
    */
   fire(): { readonly fired: number; readonly plannedMs: number | undefined; readonly isFree: boolean } {
     const fired = ++this.#fired;

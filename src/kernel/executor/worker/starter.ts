@@ -47,7 +47,7 @@ interface Start {
   lastCpuMs: number;
   /** Outcomes returned by the guest so far. */
   outcomes: string;
-  /** Rejections that nobody handled in a turn of several calls, by the numbers of all that started in it. Most have none. */
+  /** Unhandled rejections of a turn of several calls, by the numbers of all that started in it. Mostly none. */
   rejections: Map<number, TurnEnd> | null;
   /** Whether the check of the arguments refused them, for a call in a realm that its tool can change. */
   isRefused: boolean;
@@ -99,7 +99,7 @@ export class Starter {
     } else this.#sort(start, runs.length === 1 ? end : STARTED);
   }
 
-  /** Starts a call in a realm that its tool can change, so that its refusal has to be known from elsewhere. */
+  /** Starts a call in a realm that its tool can change: a refusal of its arguments is not read from the realm. */
   #startOne(start: Start): TurnEnd {
     const { checks } = this.#host.isolates;
     checks.takeRefusal();
@@ -138,7 +138,7 @@ export class Starter {
     const budget = { cpuMs: 0, isolate, realm };
     const isSingle = start.runs.length === 1;
     realm.hearLines(message.stream);
-    // A negative number in the turn record stands for the call and those that share its turn, or are its child calls.
+    // A negative number in the turn record means the call and those that share its turn, or are its child calls.
     const callNumber = turnNumberOf(isSingle ? message.callNumber : -message.callNumber, message);
     const cpuMs = isSingle ? message.cpuMs : Math.min(TOGETHER_MS, message.cpuMs);
     const end = this.#host.turns.enter(callNumber, budget, cpuMs, body);
@@ -146,7 +146,7 @@ export class Starter {
     return end;
   }
 
-  /** One turn may start several calls, and a rejection does not say whose it is: no call reads what another one's says. */
+  /** One turn may start several calls, and a rejection does not name its call: no call may read another's message. */
   #blame(start: Start, before: string, rejection: string): void {
     const started = start.runs.slice(countOf(before), countOf(start.outcomes));
     const message = started.length > 1 ? "of this call, or of another one that ended in the same turn" : rejection;
@@ -244,7 +244,7 @@ export class Starter {
     call.isolate.leave(call.callNumber, call.realm);
   }
 
-  /** Admits calls to their isolate and its realm; `null` where they have already failed. */
+  /** Admits calls to their isolate and its realm; `null` if they have already failed. */
   #admit(message: RunMessage, script: ToolScript, count: number) {
     if (!message.ownIsolate && this.#host.isolates.isWarm(script, message.tenant))
       return this.#enter(message, script, count);

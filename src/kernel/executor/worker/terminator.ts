@@ -17,8 +17,8 @@ const SILENT_WAITS_MAX = 50;
 const ENDED_MAX = 64;
 
 /**
- * The program of the terminator's own isolate. `watch` occupies a thread of isolated-vm's pool. It leaves when anybody
- * wants to enter, when a later `watch` exists, and when the beat stops.
+ * The program of the terminator's own isolate. `watch` occupies a thread of isolated-vm's pool. It returns if another
+ * thread wants to enter, if a later `watch` exists, and if the beat stops.
  */
 const PROGRAM = `(bytes, at, count) => {
   const cells = new Int32Array(bytes, at, count);
@@ -151,7 +151,7 @@ export class Terminator implements AsyncDisposable {
     this.#isolate.dispose();
   }
 
-  /** Enters the terminator's isolate, which its watch leaves for as long. */
+  /** Enters the terminator's isolate; its watch leaves the isolate meanwhile. */
   #enter<T>(body: (generation: number) => T): T {
     // A count, not a signal: a watch that begins only now must see it as well.
     Atomics.add(this.#cells, CELL.wanted, 1);

@@ -16,15 +16,15 @@ const HEAP_SHARE_MAX = 0.75;
 const MEASURE_AFTER_MS = 1;
 const MEASURE_EVERY_CALLS = 64;
 /**
- * Factor of its limit beyond which an isolate is ended although V8 did not: one allocation may be larger than all that
- * the heap may have. Memory outside of the heap counts beside it, and may be as much.
+ * Factor of its limit beyond which an isolate is ended although V8 did not: one allocation may be larger than the whole
+ * heap may be. Memory outside of the heap counts beside it, and may be as much.
  */
 const OVER_FACTOR = 2.5;
-/** Time between two looks at the memory of an isolate whose calls go on, in milliseconds. */
+/** Time between two checks of the memory of an isolate whose calls continue, in milliseconds. */
 const WEIGH_EVERY_MS = 20;
 const MIB = 1024 * 1024;
 
-/** What all isolates of a worker have in common. */
+/** Common parts of all isolates of a worker. */
 export interface IsolateMeans {
   readonly checks: CheckRuntime;
   readonly code: BundleCode;
@@ -43,13 +43,13 @@ export class ToolIsolate {
   readonly isHardened: boolean;
   /** Whether its tool's own schemas may refuse the arguments of calls. */
   readonly isParsing: boolean;
-  /** Whether its realm refuses what needs `fetch` by itself. */
+  /** Whether its realm itself refuses code that needs `fetch`. */
   readonly lacksFetch: boolean;
-  /** Removes possible keys from what its calls log, report and throw; `null` if its config has none. */
+  /** Removes possible keys from logs, reports and errors of its calls; `null` if its config has none. */
   readonly redactor: ConfigRedactor | null;
   /** Numbers of the calls in flight. */
   readonly runs = new Set<number>();
-  /** Checks outputs where a tool could change its realm; `null` where its realm does, or nobody. */
+  /** Checks outputs if a tool could change its realm; `null` if its realm checks them, or if they are not checked. */
   readonly outputCheck: OutputCheck | null;
   readonly #isolate: ivm.Isolate;
   readonly #open: (tool: LoadedTool) => GuestRealm;
@@ -114,10 +114,7 @@ export class ToolIsolate {
     return realm;
   }
 
-  /**
-   * Whether several calls hold its memory, each of which could have an isolate of its own: nobody knows then who holds
-   * how much of it.
-   */
+  /** Whether several calls that could have isolates of their own share its memory: the share of each is unknown. */
   get isCrowded(): boolean {
     return this.runs.size > 1 && this.#script.isolation !== "shared";
   }
@@ -130,7 +127,7 @@ export class ToolIsolate {
   /** Opens the next call's realm ahead; returns whether it did. */
   prepare(): boolean {
     if (!this.isWanting) return false;
-    // A dead one would be wanting for ever.
+    // A dead one would want a realm for ever.
     this.retired = this.dead;
     if (this.retired) return false;
     try {
@@ -163,7 +160,9 @@ export class ToolIsolate {
     if (heapBytes > this.#heapMb * MIB * HEAP_SHARE_MAX) this.retired = true;
   }
 
-  /** Tells the watch what the isolate holds while its calls go on, now and then. Returns whether that is far too much. */
+  /**
+   * Reports the isolate's memory to the watch at intervals while its calls continue; returns whether it is too much.
+   */
   weigh(): boolean {
     const nowMs = performance.now();
     if (this.#ended || nowMs - this.#weighedAtMs < WEIGH_EVERY_MS) return false;
@@ -174,12 +173,12 @@ export class ToolIsolate {
     return heapBytes > this.#heapMb * MIB * OVER_FACTOR;
   }
 
-  /** Whether the watch has it ended for its memory: it takes no further calls. */
+  /** Whether the watch has ordered its end for its memory: it takes no further calls. */
   get isShed(): boolean {
     return this.#held.isShed;
   }
 
-  /** `null` where the terminator ended it with a turn that was just over. */
+  /** `null` if the terminator ended it with a turn that was just over. */
   #measureHeap(): number | null {
     try {
       return heapBytesOf(this.#isolate);

@@ -5,8 +5,8 @@ import { ProcessorClock } from "./processor-clock.ts";
 import type { Terminator } from "./terminator.ts";
 
 /**
- * The end of a turn: by itself, cut at its budget or because nobody waits for it, at the memory limit, with an uncaught
- * exception, for the memory that its tenant holds, or without its fault because its isolate was ended with an earlier turn.
+ * The end of a turn: by itself, cut at its budget or because its result is not needed, at the memory limit, with an
+ * uncaught exception, for its tenant's memory, or without its fault because its isolate was ended with an earlier turn.
  */
 export type TurnEnd =
   | { readonly kind: "done"; readonly value: string }
@@ -23,7 +23,7 @@ const TIMED_OUT = "Script execution timed out.";
  */
 const BACKSTOP_FACTOR = 20;
 const BACKSTOP_MS = 2_000;
-/** Stands before the number of a call for which its realm draws after its end. */
+/** Prefix of the number of a call for which its realm draws random numbers after its end. */
 const AFTER = "after ";
 
 /** The isolate of a turn. */
@@ -31,7 +31,7 @@ interface TurnIsolate {
   readonly dead: boolean;
   /** Its number with the terminator. */
   readonly number: number;
-  /** Whether the watch has it ended for its memory. */
+  /** Whether the watch has ordered its end for its memory. */
   readonly isShed: boolean;
 }
 
@@ -42,7 +42,7 @@ interface Budget {
   readonly isolate: TurnIsolate;
   /** The realm that is entered. */
   readonly realm: TurnRealm;
-  /** Hears of a turn that has ended. */
+  /** Called at the end of a turn. */
   noteTurn?(startedMs: number, cpuMs: number): void;
 }
 
@@ -54,7 +54,7 @@ interface TurnRealm {
 
 /**
  * Turns: short synchronous stays in an isolate, each within the remaining CPU time of its call. The slot in the turn
- * record shows them to the watch, which has those ended that use more.
+ * record shows them to the watch, which ends those that use more.
  */
 export class Turns {
   readonly #slot: TurnSlot;
@@ -62,11 +62,11 @@ export class Turns {
   readonly #onEnd: (realm: TurnRealm) => void;
   readonly #clock = new ProcessorClock();
   #realm: TurnRealm | null = null;
-  /** Of the current or last turn, negative for one that stands for others too. */
+  /** Of the current or last turn; negative if it means others, too. */
   #callNumber = 0;
   #startedMs = 0;
 
-  /** `onEnd` is called at the end of a turn, as a part of it: the call pays for it. */
+  /** `onEnd` is called at the end of a turn, as a part of it: the call is charged for it. */
   constructor(slot: TurnSlot, terminator: Pick<Terminator, "hasEnded">, onEnd: (realm: TurnRealm) => void) {
     this.#slot = slot;
     this.#terminator = terminator;
@@ -79,7 +79,7 @@ export class Turns {
   }
 
   /**
-   * The call whose randomness is drawn, by the name that a realm gives. A tool with access to its own call object may
+   * The call that draws random numbers, by the name that a realm gives. A tool with access to its own call object may
    * have forged another call's number: a realm that it can change serves one call, and draws for that alone.
    */
   drawing(run: string): string {
@@ -92,7 +92,7 @@ export class Turns {
     return this.#startedMs;
   }
 
-  /** The time from which what a turn does now is late: the current time, or after the turn its start. */
+  /** The time from which the delay of results counts: the current time, or after the turn its start. */
   get resultMs(): number {
     return this.#realm === null ? this.#startedMs : performance.now();
   }
@@ -108,7 +108,7 @@ export class Turns {
     }
   }
 
-  /** The time used so far was for no call: turns after it are not charged for it. */
+  /** Leaves out the time so far: it was used for no call, and turns after it are not charged for it. */
   skipTime(): void {
     this.#clock.skip();
   }

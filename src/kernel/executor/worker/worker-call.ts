@@ -18,9 +18,9 @@ import { PROGRESS_MESSAGE_MAX } from "../../guest/host.ts";
 /** Place of the command in a call of a `RunMessage`. */
 const COMMAND_AT = 5;
 const LOG_LINES_MAX = 1_000;
-/** Turns that are told. */
+/** Maximum number of reported turns. */
 const TURNS_MAX = 200;
-/** Responses that share a turn, at most, and their length in characters: they are there twice while they cross. */
+/** Maximum number of responses that share a turn, and their length in characters: two copies exist while they cross. */
 const TOGETHER_MAX = 128;
 const TOGETHER_LENGTH = 256 * 1024;
 /** Maximum delay of a timer in Node; a longer one would fire at once. */
@@ -34,17 +34,17 @@ interface AskedMethod {
   readonly askedMs: number;
 }
 
-/** A child call that a call of this worker has asked for, and that this worker may run. */
+/** A child call of a call of this worker that this worker may run. */
 export interface AskedChild {
   readonly ask: CapabilityCallMessage;
   readonly ticket: ChildTicket;
   /** Its arguments as JSON. */
   readonly args: string;
-  /** When it was asked for, by `performance.now()`. */
+  /** Time of its request, by `performance.now()`. */
   readonly askedMs: number;
 }
 
-/** Number by which a turn is known: the call's, or minus that of the call on whose behalf its worker has started it. */
+/** Number of a turn: the call's, or minus that of the call for which its worker has started it. */
 export function turnNumberOf(callNumber: number, { parent }: Pick<RunMessage, "parent">): number {
   return parent === undefined ? callNumber : -parent;
 }
@@ -57,19 +57,19 @@ export class WorkerCall {
   readonly isolate: ToolIsolate;
   readonly realm: GuestRealm;
   cpuMs = 0;
-  /** The call's clock when a timer last fired. */
+  /** The call's clock at the last firing of a timer. */
   firedMs = 0;
   /** `+` and the output, or `-` and a failure; empty until the call has ended inside its realm. */
   outcome = "";
   /** Whether the check of its arguments refused them. */
   isRefused = false;
-  /** Whether it has sent the broker anything by its worker's pipe, and the capability calls that wait there. */
+  /** Whether it has sent the broker messages by its worker's pipe, and the capability calls that wait there. */
   hasSent = false;
   readonly unanswered = new Map<number, AskedMethod>();
-  /** Child calls that may run in this worker and have not yet; steps of those that the host runs, and of all else it does. */
+  /** Child calls that may run in this worker and have not yet; steps that wait for the host. */
   readonly children: AskedChild[] = [];
   readonly awaited = new Set<number>();
-  /** Whether the host hears when it has nothing left to do but wait. */
+  /** Whether the host is told when it only waits. */
   isWatched = false;
   /** Length of the answers of child calls that have run here, in characters. */
   answeredLength = 0;
@@ -80,7 +80,7 @@ export class WorkerCall {
   #timer: {
     readonly handle: NodeJS.Timeout;
     readonly dueMs: number;
-    /** When it fires, by `performance.now()`. */
+    /** Time at which it fires, by `performance.now()`. */
     readonly firesMs: number;
     readonly onDue: () => void;
   } | null = null;
@@ -106,12 +106,12 @@ export class WorkerCall {
     this.#schedule = new ReplaySchedule(message.plan);
   }
 
-  /** Codes that it has from outside of its realm. */
+  /** Error codes that it has from outside of its realm. */
   get told(): ReadonlySet<string> {
     return this.#told ?? NOTHING_TOLD;
   }
 
-  /** Notes that the host has failed something that it asked for. */
+  /** Records that the host has failed one of its capability calls. */
   tell(code: string): void {
     (this.#told ??= new Set()).add(code);
   }
@@ -129,7 +129,7 @@ export class WorkerCall {
     else last[1] += cpuMs;
   }
 
-  /** Its turns as an end tells them. */
+  /** Its turns, as its end reports them. */
   turnsText(): string {
     return this.#turns.map(([atMs, cpuMs]) => `${atMs.toFixed(1)} ${cpuMs.toFixed(3)}`).join(",");
   }
@@ -181,8 +181,8 @@ export class WorkerCall {
   }
 
   /**
-   * The number of the next capability call, or 0 beyond the limits, and where it has no arguments: they are too long to cross. The first one over the limit passes: the host
-   * refuses it and reports that.
+   * The number of the next capability call; 0 beyond the limits, and without arguments: these were too long to cross.
+   * The first one over the limit passes: the host refuses and reports it.
    */
   nextAsk(length: number, isContinuation: boolean): number {
     this.#askLength += length;
@@ -198,13 +198,13 @@ export class WorkerCall {
     return ++this.#schedule.asked;
   }
 
-  /** Whether its limits leave room for what it has asked, and for an answer of this length which the host does not send. */
+  /** Whether its limits have room for its capability calls, and for an answer of this length from this worker. */
   hasRoomFor(length: number): boolean {
     const { capabilityCalls, capabilityBytes } = this.message;
     return this.#counted <= capabilityCalls && this.#askLength + this.answeredLength + length <= capabilityBytes;
   }
 
-  /** The responses to what waits for a broker that has ended, in order. */
+  /** The responses to capability calls that wait for a broker that has ended, in order. */
   failUnanswered(): readonly SettleMessage[] {
     const { callNumber } = this;
     const { attempt } = this.message;
@@ -252,14 +252,14 @@ export class WorkerCall {
 
   /** In a turn that began at `realMs` of `performance.now()`, the call's clock is `nowMs`. */
   readClock(nowMs: number, realMs: number): void {
-    // A tool that forges times gets none.
+    // Ignores a forged time.
     if (!Number.isFinite(nowMs)) return;
-    // One that runs again goes on at the real time, however long ago it began.
+    // One that runs again continues at the real time, regardless of its begin.
     this.#clock ??=
       this.message.plan === "" ? new CallClock(nowMs, realMs) : new CallClock(Date.now(), performance.now());
   }
 
-  /** The time at which a timer fires, and the number of the call's timer turns where the clock did not wait for it. */
+  /** The time at which a timer fires, and the number of the call's timer turns if the clock did not wait for it. */
   timeOfTimer(dueMs: number): { readonly nowMs: number; readonly late: number | null } {
     const { fired, plannedMs, isFree } = this.#schedule.fire();
     const nowMs = plannedMs ?? (isFree ? this.#clock?.timeOf(dueMs) : undefined) ?? dueMs;
@@ -283,7 +283,7 @@ export class WorkerCall {
     return this.#timer?.dueMs ?? Number.POSITIVE_INFINITY;
   }
 
-  /** What the host hears of a call that has nothing left to do but wait; `null` of any other. */
+  /** Message to the host about a call that only waits; `null` for any other. */
   idle(): Omit<IdleMessage, "kind"> | null {
     const isBusy = this.outcome !== "" || this.arrived.length > 0 || this.children.length > 0;
     if (isBusy || !this.#schedule.isOver) return null;

@@ -3,9 +3,9 @@ import type { ToolScript } from "../../base/protocol/script.ts";
 import type { EngineCode, PreludeCode, RealmHost } from "./guest-realm.ts";
 import type { PreparedIsolate } from "./prepared-isolate.ts";
 
-/** How a worker runs the tools of a runtime beside JavaScript, in all that differs. Its module exports it as `runtime`. */
+/** The parts of a worker for the tools of a runtime beside JavaScript. Its module exports it as `runtime`. */
 export interface WorkerRuntime {
-  /** Maximum memory of an isolate, in MiB, with what it has outside of V8's heap. Default: the tool's. */
+  /** Maximum memory of an isolate, in MiB, including memory outside of V8's heap. Default: the tool's. */
   readonly weightMb?: (memoryMb: number) => number;
   /** Reads a tool's code for its engine. Default: `ToolScript.text`. */
   readonly readCode?: ReadCode;
@@ -26,11 +26,11 @@ export interface InterpreterPrelude {
   readonly code: PreludeCode | undefined;
 }
 
-/** The interpreters of one worker. What they have in common is loaded with the first. */
+/** The interpreters of one worker. Their common parts are loaded with the first. */
 export interface Interpreters extends Disposable {
-  /** An isolate with an unused interpreter. Throws where it cannot start. */
+  /** An isolate with an unused interpreter. Throws if it cannot start. */
   start(memoryMb: number, prelude: InterpreterPrelude, host: RealmHost): Omit<PreparedIsolate, "number">;
-  /** Whether V8's code cache of the engine has what a call needs. */
+  /** Whether V8's code cache of the engine has all that a call needs. */
   readonly isRehearsed: boolean;
   /** Fills that code cache; takes as long as a start. Throws as `start` does. */
   rehearse(memoryMb: number, prelude: InterpreterPrelude, host: RealmHost): void;
@@ -56,21 +56,21 @@ export class WorkerRuntimes implements Disposable {
     return new WorkerRuntimes(new Map(await Promise.all(known)));
   }
 
-  /** The script that runs before the prelude in a realm. Throws where there is no such runtime. */
+  /** The script that runs before the prelude in a realm. Throws if there is no such runtime. */
   engineOf(runtime: string): string {
     const { engine } = this.#of(runtime).code;
     if (engine === null) throw new Error(`the runtime ${runtime} has no engine`);
     return engine;
   }
 
-  /** How the tool's code is read for its engine; `null` for JavaScript. */
+  /** The reader of the tool's code for its engine; `null` for JavaScript. */
   codeOf(script: ToolScript): EngineCode | null {
     if (script.runtime === "javascript") return null;
     const { readCode } = this.#of(script.runtime).own;
     return readCode === undefined ? () => [script.text] : readCode(script);
   }
 
-  /** `null` where isolates are those of JavaScript, with an engine. */
+  /** `null` if isolates are those of JavaScript, with an engine. */
   interpretersOf(runtime: string): Interpreters | null {
     const opened = this.#opened.get(runtime);
     if (opened !== undefined) return opened;

@@ -19,7 +19,7 @@ import { readOutcome } from "./outcome.ts";
 import { Starter } from "./starter.ts";
 import { type TurnEnd, Turns } from "./turns.ts";
 
-/** The ways of a worker's messages: `toBroker` is `null` where it has no pipe to that. */
+/** The links of a worker's messages: `toBroker` is `null` without a pipe to the broker. */
 export interface WorkerLinks {
   readonly toHost: (text: string) => void;
   readonly toBroker: ((text: string) => void) | null;
@@ -81,7 +81,7 @@ export class WorkerSession implements LinkListener {
       send(text);
     };
     this.#turns = new Turns(slot, terminator, ({ lines }) => this.#lines.take(lines));
-    // Messages for the broker go before all that a caller may see: a further attempt repeats from them.
+    // Messages for the broker go before all messages that a caller may see: a further attempt repeats from them.
     const lastToHost = (text: string): void => {
       this.#broker.flushPipe();
       toHost(text);
@@ -125,7 +125,7 @@ export class WorkerSession implements LinkListener {
   onLine(line: string): void {
     const message = decodeToWorker(line);
     if (message.kind === "settle") return this.#deliveries.take(message);
-    // What the host sent before this message happens before it.
+    // Earlier messages of the host take effect before this one.
     this.#deliveries.flush();
     switch (message.kind) {
       case "run":
@@ -157,7 +157,7 @@ export class WorkerSession implements LinkListener {
     return this.#calls.size === 0 && !this.#preparation.isPending;
   }
 
-  /** Delivers what was read last, and sends the batched messages; then, if the worker is idle, prepares for later calls. */
+  /** Delivers the responses read last, and sends the batched messages; then an idle worker prepares for later calls. */
   onPause(): void {
     this.#deliveries.flush();
     this.#children.run();
@@ -167,7 +167,7 @@ export class WorkerSession implements LinkListener {
     this.#hasInspected = false;
   }
 
-  /** The broker has ended: what was asked of it fails, and what is asked from now on goes by the host. */
+  /** Called when the broker has ended: waiting capability calls fail, and later ones go by the host. */
   onBrokerLost(): void {
     for (const response of this.#broker.lose(this.#calls.values())) this.#deliveries.take(response);
     this.onPause();
@@ -189,7 +189,7 @@ export class WorkerSession implements LinkListener {
     this.#completeEnded();
   }
 
-  /** Tells the host, of calls that it knows. */
+  /** Sends a message to the host, if it is about a call that the host knows. */
   readonly #tell = (message: ToHost): void => {
     if (!this.#children.hears(message)) this.#outbox.post(message);
   };
@@ -203,7 +203,7 @@ export class WorkerSession implements LinkListener {
     );
     call.cpuMs += budget.cpuMs;
     call.fail({ code: "cancelled", message: "the call was cancelled" });
-    // The host tells the broker of all calls that it cancels at once, so that none gets what another gives up.
+    // The host tells the broker of all calls that it cancels at once, so that none gets room that another gives up.
     call.hasSent = false;
     this.#afterTurn(call, end);
     this.#completeEnded();
@@ -235,8 +235,8 @@ export class WorkerSession implements LinkListener {
         this.#lines.add(call, "warn", `unhandled rejection: ${end.message}`);
         break;
       case "cpu":
-        // The watch and this thread do not read its clock at the same moment. A call that was cut long before its
-        // limit is one that nobody waits for.
+        // The watch and this thread do not read its clock at the same moment. A call that was cut long before its limit
+        // is one whose result was not needed.
         if (call.message.cpuMs - call.cpuMs <= CLOCKS_APART_MS) call.cpuMs = Math.max(call.cpuMs, call.message.cpuMs);
         return this.#condemn(call, "cpu_limit", overCpu(call.message));
       case "memory":
@@ -307,7 +307,7 @@ export class WorkerSession implements LinkListener {
     else if (end.kind === "done" && end.value !== "")
       call.outcome = end.value.startsWith("+") ? end.value : `-${end.value}`;
     if (end.kind === "uncaught") call.fail({ code: "invalid_output", message: "the output cannot be checked" });
-    // The turn's end is not the call's where it cut the check.
+    // The turn's end is not the call's if it cut the check.
     if (end.kind === "done" || end.kind === "uncaught") this.#post(call);
     else this.#afterTurn(call, end);
   }
@@ -331,7 +331,7 @@ export class WorkerSession implements LinkListener {
    * thrown into the isolate, and nothing long may be kept.
    */
   #onEmit(kind: number, callNumber: number, a: string | number, b: string, c: string, nowMs: number): number {
-    // The lines before this message: the host hears all in the tool's order.
+    // The lines before this message: the host gets all in the tool's order.
     this.#lines.take(this.#turns.realm?.lines);
     if (kind === EMIT_DONE && !this.#calls.has(callNumber) && this.#starter.ends(callNumber, String(a))) return 0;
     const call = this.#speaking(callNumber);
