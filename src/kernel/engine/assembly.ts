@@ -73,7 +73,7 @@ export interface Assembly {
   readonly durable: DurableStage;
   readonly snippets: SnippetStage;
   readonly programHost: { is: ProgramHost | null };
-  /** Loaded when first used: most engines serve no model. */
+  /** Loaded at first use: most engines serve no model. */
   readonly modelOutputs: OnDemand<ModelOutputs>;
 }
 
@@ -163,7 +163,7 @@ export function assemble(options: ResolvedOptions, { prelude, createExecutor }: 
   };
 }
 
-/** Long outputs as models get them. */
+/** Long outputs in the form for models. */
 function modelOutputs(parts: Omit<OutputsHost, "runProgram">, pipeline: CallPipeline): Assembly["modelOutputs"] {
   return new OnDemand(async () => {
     const { ModelOutputs } = await import("./model/model-outputs.ts");
@@ -173,7 +173,7 @@ function modelOutputs(parts: Omit<OutputsHost, "runProgram">, pipeline: CallPipe
   });
 }
 
-/** `durable`: what is made later. */
+/** `durable`: the parts that are made later. */
 function sourcesOf(
   { scheduler, executor, broker }: Pick<Assembly, "scheduler" | "executor" | "broker">,
   durable: () => DurableStage,
@@ -205,7 +205,7 @@ type DurableAsks = Parameters<typeof openDurable>[0];
 type RunsAndEnds = Pick<DurableAsks, "resume" | "unrun">;
 type OfOptions = Pick<DurableAsks, "takesAll" | "isRedacted" | "notified" | "waiting">;
 
-/** Calls that wait: in the store of calls, or else in memory. */
+/** Waiting calls: in the store of calls, or else in memory. */
 function durableStage(
   { calls: given, notify }: Pick<ResolvedOptions, "calls" | "notify">,
   parts: Omit<DurableAsks, "take" | "close" | "readmit" | keyof RunsAndEnds | keyof OfOptions>,
@@ -231,7 +231,7 @@ function durableStage(
   return new DurableStage(load, () => broker.grants.policy, asked.notified.length > 0, readmissions);
 }
 
-/** Snippets: in the store of calls that wait. */
+/** Snippets: in the store of waiting calls. */
 function snippetStage(parts: Omit<SnippetParts, "callOf">, history: CallHistory | null): SnippetStage {
   const callOf: SnippetParts["callOf"] = async (id, tenant) => history?.get(id, { tenant });
   return new SnippetStage(
@@ -242,7 +242,7 @@ function snippetStage(parts: Omit<SnippetParts, "callOf">, history: CallHistory 
   );
 }
 
-/** The ledger, in the store of calls where that has the same file. */
+/** The ledger, in the store of calls if that has the same file. */
 function openLedger(options: ResolvedIdempotency, calls: CallStore | null, events: Events): CallLedger {
   if ("factory" in options) return options.factory.open(options.own, options);
   const { path, ...keys } = options;
@@ -265,7 +265,7 @@ function listenerOf(events: Events): CallStoreListener {
   };
 }
 
-/** The store of calls, and what hands them to it; `null` where calls are not kept. */
+/** The store of calls, and its keeper; `null` if calls are not kept. */
 function openCalls(
   { calls, idempotency }: Pick<ResolvedOptions, "calls" | "idempotency">,
   of: Omit<DetailOptions, "redact">,

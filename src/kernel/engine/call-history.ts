@@ -45,7 +45,7 @@ export interface WatchOptions {
   readonly holders?: readonly string[];
 }
 
-/** The calls that an engine has kept, where it has the option `calls`. */
+/** The calls that an engine has kept, if it has the option `calls`. */
 export class CallHistory {
   readonly #kept: KeptCalls | null;
   readonly #stage: DurableStage;
@@ -57,26 +57,26 @@ export class CallHistory {
     this.#approvals = approvals;
   }
 
-  /** Whether a tool, or a rule of the policy, asks for approvals of some of its calls by a tenant. */
+  /** Whether a tool, or a rule of the policy, requests approvals of some of its calls by a tenant. */
   mayNeedApproval(name: string, { tenant = "" }: Pick<OfWhom, "tenant"> = {}): boolean {
     return this.#approvals.mayNeed(name, tenant);
   }
 
-  /** @internal Whether calls of a tool may need an approval, or wait in their midst. */
+  /** @internal Whether calls of a tool may need an approval, or wait during their run. */
   mayWait(name: string, { tenant = "" }: Pick<OfWhom, "tenant"> = {}): boolean {
     return this.#approvals.mayWait(name, tenant);
   }
 
   /**
-   * Stores a call where it needs a person's approval before its start, and runs nothing: the call that waits. It runs once
-   * it is approved. `null` where it needs none, or would be refused: `execute` makes it then, and listeners of `tool:pre`
-   * hear of it again. Rejects with a `StoreError` alone.
+   * Stores a call that needs a person's approval before its start, and runs nothing: the waiting call. It runs once it
+   * is approved. `null` if it needs none, or would be refused: `execute` makes it then, and listeners of `tool:pre` get
+   * it again. Rejects with a `StoreError` alone.
    */
   requestApproval(call: ToolCall, options: ExecuteOptions = {}): Promise<DurableCall | null> {
     return this.#approvals.request(call, options);
   }
 
-  /** @internal Has a server asked whether the key of a call that waits is still good, before the call goes on. */
+  /** @internal Has a server checked whether the key of a waiting call is still valid, before the call continues. */
   readmitWith(readmit: Readmit): Disposable {
     return this.#stage.readmitWith(readmit);
   }
@@ -95,8 +95,8 @@ export class CallHistory {
 
   /**
    * Kept calls, newest first, in pages. Calls that have ended before are among them, unless many wait to be written.
-   * Rejects with a `TypeError` where the engine keeps no calls, with a `RangeError` that names a wrong filter, and with a
-   * `StoreError` where the store cannot be read.
+   * Rejects with a `TypeError` if the engine keeps no calls, with a `RangeError` that names a wrong filter, and with a
+   * `StoreError` if the store cannot be read.
    */
   async list(filter: CallFilter = {}): Promise<CallPage> {
     const query = readFilter(filter);
@@ -114,10 +114,10 @@ export class CallHistory {
   }
 
   /**
-   * Calls as they are kept from now on, also by other engines with the same Redis, until the reader stops, `signal` aborts or
-   * the engine closes. A reader that is more than 1,000 calls behind misses the oldest, and of other engines' calls one hears
-   * of 2,000 a second. `limit` and `cursor` of the filter do not count. Throws a `TypeError` or a
-   * `RangeError` as `list` rejects, and a `StoreError` where 64 read already, or 16 for one of `holders`.
+   * Calls as they are kept from now on, also by other engines with the same Redis, until the reader stops, `signal`
+   * aborts or the engine closes. A reader that is more than 1,000 calls behind misses the oldest, and gets at most
+   * 2,000 calls of other engines a second. `limit` and `cursor` of the filter do not count. Throws a `TypeError` or a
+   * `RangeError` as `list` rejects, and a `StoreError` if there are 64 readers already, or 16 for one of `holders`.
    */
   watch(filter: CallFilter = {}, { signal, holders }: WatchOptions = {}): AsyncIterable<CallSummary> {
     if (this.#kept === null) throw new TypeError(KEEPS_NONE);
@@ -125,10 +125,11 @@ export class CallHistory {
   }
 
   /**
-   * Runs a kept call again, in a process of its own, with the arguments, clock, randomness and answers that it had: no
-   * capability is invoked. Two run at once, and 16 wait. `undefined` if there is no such call. Rejects with a `TypeError`
-   * that says why a call cannot be replayed, such as a tool of another version, and with a `StoreError` where too many
-   * wait, or it takes longer than a minute. The tenant is charged; `onCpu` hears of the processor time.
+   * Runs a kept call again, in a process of its own, with the same arguments, clock, randomness and answers: no
+   * capability is invoked. Two run at once, and 16 wait. `undefined` if there is no such call. Rejects with a
+   * `TypeError` with the reason if a call cannot be replayed, such as a tool of another version, and with a
+   * `StoreError` if too many wait, or it takes longer than a minute. The tenant is charged; `onCpu` gets the processor
+   * time.
    */
   async replay(
     id: string,
@@ -141,8 +142,8 @@ export class CallHistory {
   }
 
   /**
-   * Compares outputs, errors, log lines and capability calls of two kept calls; times do not count. `undefined` if one of
-   * them is not there. Rejects as `list` does, and with a `TypeError` where the values of one were not kept.
+   * Compares outputs, errors, log lines and capability calls of two kept calls; times do not count. `undefined` if one
+   * of them does not exist. Rejects as `list` does, and with a `TypeError` if the values of one were not kept.
    */
   async compare(id: string, other: string, whose: OfWhom = {}): Promise<CallComparison | undefined> {
     const { tenant } = readFilter(whose);
@@ -154,12 +155,12 @@ export class CallHistory {
     return { isSame: differences.length === 0, differences };
   }
 
-  /** Numbers of calls that were kept and dropped since the engine was created; `undefined` where it keeps no calls. */
+  /** Numbers of calls that were kept and dropped since the engine was created; `undefined` if it keeps no calls. */
   status(): CallStoreStatus | undefined {
     return this.#kept?.store.status();
   }
 
-  /** @internal Writes what waits, at most for some seconds. */
+  /** @internal Writes waiting calls, at most for some seconds. */
   async close(): Promise<void> {
     await this.#stage.close();
     if (this.#kept === null) return;

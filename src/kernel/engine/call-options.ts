@@ -11,7 +11,7 @@ import { type CallStoreFactory, type PluginStore, pluginStore } from "../store/s
 import { checkNotify, type NotifyTarget } from "./durable/notify-options.ts";
 import type { RedactValue } from "./call/redact-detail.ts";
 
-/** Parts of ended calls that are kept, and the place where. */
+/** Kept parts of ended calls, and their store. */
 export interface CallOptions {
   /**
    * Path of a file that is created on first use and may be shared by engines of one machine; `:memory:` for none. It has
@@ -26,9 +26,9 @@ export interface CallOptions {
   /** Name of the fleet: engines with the same name and Redis share calls. Default `default`. */
   readonly fleet?: string;
   /**
-   * Secret that seals what the file, or Redis, has of calls: 16 to 4,096 characters, the same for all engines that share it. Redis
-   * needs one. A file is sealed from its beginning: one with plain calls is not opened with a secret, and a sealed one not
-   * without it, or with another. Default none.
+   * Secret that seals the calls in the file, or in Redis: 16 to 4,096 characters, the same for all engines that share
+   * it. Redis needs one. A file is sealed from its creation: one with plain calls is not opened with a secret, and a
+   * sealed one not without it, or with another. Default none.
    */
   readonly secret?: string;
   /**
@@ -41,31 +41,31 @@ export interface CallOptions {
   /** Time for which its arguments, output, error and log lines are kept, in milliseconds. Default 24 hours. */
   readonly detailAgeMs?: number;
   /**
-   * Size of the file, or of what all engines keep in Redis, in bytes, from which the oldest calls are removed; at least 16 MiB.
-   * Default 256 MiB, and 64 MiB in Redis, which keeps them in memory.
+   * Size in bytes of the file, or of the data of all engines in Redis, from which the oldest calls are removed; at
+   * least 16 MiB. Default 256 MiB, and 64 MiB in Redis, which keeps them in memory.
    */
   readonly maxBytes?: number;
-  /** Replaces values before they are kept. What a schema calls `writeOnly` or a password is `[redacted]` without it. */
+  /** Replaces values before they are kept. A schema's `writeOnly` values and passwords are `[redacted]` in any case. */
   readonly redact?: RedactValue;
   /**
-   * Whether the engine runs calls on that an earlier or another process has stored in the same file. Default true. `false`:
-   * only those that it has stored itself, as in a process that decides what others run.
+   * Whether the engine continues calls that an earlier or another process has stored in the same file. Default true.
+   * `false`: only those that it has stored itself, as in a process that decides on calls which others run.
    */
   readonly resume?: boolean;
-  /** Time after which a call that waits is cancelled, in milliseconds; at most 90 days. Default 7 days. */
+  /** Time after which a waiting call is cancelled, in milliseconds; at most 90 days. Default 7 days. */
   readonly expiresMs?: number;
   /** Time for which the result of a call that has waited is kept, in milliseconds; at most 30 days. Default 24 hours. */
   readonly keepMs?: number;
-  /** A timer of a call that is due sooner is waited for, in milliseconds; at most a minute. Default 1,000. */
+  /** A timer that is due sooner than this does not pause its call, in milliseconds; at most a minute. Default 1,000. */
   readonly lingerMs?: number;
-  /** Bytes of a call that waits, with its journal; 64 KiB to 64 MiB. Default 8 MiB. */
+  /** Bytes of a waiting call, with its journal; 64 KiB to 64 MiB. Default 8 MiB. */
   readonly callBytes?: number;
-  /** Calls of a tenant that wait at once, and their bytes. Default 10,000 and 1 GiB. */
+  /** Waiting calls of a tenant at once, and their bytes. Default 10,000 and 1 GiB. */
   readonly perTenant?: number;
   readonly tenantBytes?: number;
-  /** Calls that this engine runs on at once after they have waited. Default 64. */
+  /** Calls that this engine continues at once after their waits. Default 64. */
   readonly resumeAtOnce?: number;
-  /** Addresses that are told of calls that wait for a person, are in doubt, or have ended: at most 8. */
+  /** Addresses that are notified of calls that wait for a person, are in doubt, or have ended: at most 8. */
   readonly notify?: readonly NotifyTarget[];
 }
 
@@ -101,7 +101,7 @@ export interface ResolvedCallOptions {
   readonly waiting: WaitingOptions;
 }
 
-/** Times and numbers of calls that wait. */
+/** Times and numbers of waiting calls. */
 export interface WaitingOptions {
   readonly expiresMs: number;
   readonly lingerMs: number;
@@ -118,7 +118,7 @@ export const DEFAULT_WAITING: WaitingOptions = { expiresMs: 7 * DAY_MS, lingerMs
 
 export const DEFAULT_ROOM: CallRoom = { maxAgeMs: 7 * 24 * HOUR_MS, detailAgeMs: 24 * HOUR_MS, maxBytes: 256 * MIB };
 
-/** `null` where nothing is kept. Throws where an option is invalid. */
+/** `null` if nothing is kept. Throws if an option is invalid. */
 export function resolveCalls(
   options: CallOptions | undefined,
   stateDir: string,
@@ -180,7 +180,7 @@ function resolveFile(path: unknown): string {
   return path === IN_MEMORY ? path : resolve(path);
 }
 
-/** Whether an earlier process, or another server, may have left calls that wait, which this engine is to run on. */
+/** Whether an earlier process, or another server, may have left waiting calls for this engine to continue. */
 export function mayHaveWaiting(calls: ResolvedCallOptions | null): boolean {
   return calls?.resume === true && isStored(calls);
 }

@@ -11,12 +11,12 @@ export interface CodeModeOptions {
   /** Tokens of the declarations that models read, each counted as 4 characters. Default 4,000. */
   readonly tokens?: number;
   /**
-   * Whether programs are checked with TypeScript's native compiler before they run, so that a wrong argument is answered
-   * before any tool is called. `auto`: where the optional package `typescript` is installed; a program that could not be
-   * checked runs, and says so. `require`: such a program does not run. Default `auto`.
+   * Whether programs are checked with TypeScript's native compiler before they run, so that a wrong argument is
+   * reported before any tool is called. `auto`: if the optional package `typescript` is installed; a program that could
+   * not be checked runs, and its result says so. `require`: such a program does not run. Default `auto`.
    */
   readonly typeCheck?: TypeCheckMode;
-  /** Tenant of programs whose call names none. Its own tools are there for them, too. */
+  /** Tenant of programs whose call names none. They can also call its own tools. */
   readonly tenant?: string;
   /** Length of a result as JSON, in UTF-16 units, beyond which a model gets a preview. Default 24,000. */
   readonly resultChars?: number;
@@ -57,7 +57,7 @@ const CODE_CHARS = 65_536;
 const PATTERNS_MAX = 1_000;
 const PATTERN_MAX = 256;
 
-/** Throws a `RangeError` or a `TypeError` that names the option and what it must be. */
+/** Throws a `RangeError` or a `TypeError` that names the option and its form. */
 export function resolveCodeMode(options: CodeModeOptions = {}): ResolvedCodeMode {
   const { tools = ["*"], pinned = [], tokens, tenant, resultChars, codeChars, limits } = options;
   const { typeCheck = "auto", snippets = true } = options;

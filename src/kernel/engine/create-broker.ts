@@ -9,7 +9,7 @@ import { BrokerClient } from "../broker/thread/broker-client.ts";
 import { sentStore } from "../store/store-factory.ts";
 import type { ResolvedOptions } from "./options.ts";
 
-/** Receives what a broker reports. */
+/** Receives a broker's reports. */
 interface BrokerListeners {
   readonly onOutcome: (event: CapabilityEvent) => void;
   readonly onSecretViolation: (violation: SecretViolation) => void;

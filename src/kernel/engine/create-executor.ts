@@ -2,7 +2,7 @@ import { requireIsolates } from "../base/check-node.ts";
 import type { ResolvedOptions } from "./options.ts";
 import type { CreateExecutor, ResolvedExecutorOptions } from "../executor/executor-factory.ts";
 
-/** Loads what stores of plugins need. Rejects with a `GloveboxError`, `missing_package`, if a package is missing. */
+/** Loads the packages for plugins' stores. Rejects with a `GloveboxError`, `missing_package`, if one is missing. */
 export async function loadStores({
   kv,
   idempotency,
@@ -28,7 +28,8 @@ export async function loadExecutor(options: ResolvedExecutorOptions): Promise<Cr
       requireIsolates();
       const { warmIsolates, spinMs, rssMb, spare, recycle, sandbox, trust } = options;
       const { Sandbox } = await import("../executor/process/sandbox.ts");
-      // Tried while the rest is loaded: a sandbox that works is remembered, and the executor says what is wrong with another.
+      // Tried while the rest is loaded: a working sandbox is remembered, and the executor reports the problem of
+      // another.
       const tried = new Sandbox(sandbox).prepare().catch(() => undefined);
       const { ProcessExecutor } = await import("../executor/process/process-executor.ts");
       await tried;

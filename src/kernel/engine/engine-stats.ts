@@ -18,11 +18,11 @@ export interface EngineStats {
   };
   readonly isolates: { readonly active: number; readonly warm: number; readonly blank: number };
   readonly quarantined: readonly string[];
-  /** Only while calls with a new idempotency key are refused: its store was damaged. */
+  /** Only while calls with a new idempotency key are refused, because its store was damaged. */
   readonly idempotency?: { readonly problem: string };
-  /** Only while Redis cannot be used: for what, and what is wrong. */
+  /** Only while Redis cannot be used: its uses, and the problem. */
   readonly redis?: readonly RedisOutage[];
-  /** Only while the last reload of the configuration is one that was refused. */
+  /** Only while the last reload of the configuration was refused. */
   readonly reload?: FailedReload;
 }
 
@@ -30,13 +30,13 @@ export interface EngineStats {
 export interface RedisOutage {
   /** `fleet`, `kv`, `idempotency` or `calls`. */
   readonly uses: readonly RedisUse[];
-  /** What happens, what it means for calls, and what to do. */
+  /** The failure, its effect on calls, and the remedy. */
   readonly problem: string;
-  /** Whether it stays until somebody changes the configuration or Redis. */
+  /** Whether it lasts until the configuration or Redis is changed. */
   readonly isLasting: boolean;
 }
 
-/** Parts of an engine that its snapshot is of. */
+/** Parts of an engine for its snapshot. */
 interface StatedParts {
   readonly scheduler: { stats(): Pick<SchedulerStats, "queued" | "running"> };
   readonly executor: Pick<Executor, "kind" | "stats">;

@@ -3,15 +3,15 @@ import type { Limits } from "../base/limits.ts";
 import type { CapabilityEvent } from "../broker/capability-event.ts";
 import type { LogLine, Progress } from "../base/result.ts";
 
-/** Where a call comes from, as its kept record says. */
+/** Origin of a call, for its kept record. */
 export interface CallOrigin {
   /** At most 64 characters. Default `library`; a child call has `tool`. */
   readonly surface?: string;
   /** Name of the key with which it is made, at most 256 characters. */
   readonly key?: string | null;
   /**
-   * Whether a server has found the key among its keys, and is asked again before the call goes on after a wait. Default
-   * false: the key is a name, and nothing more.
+   * Whether a server has found the key among its keys, and checks it again before the call continues after a wait.
+   * Default false: the key is only a name.
    */
   readonly isKeyChecked?: boolean;
 }
@@ -22,7 +22,7 @@ export interface ExecuteOptions {
   readonly tenant?: string;
   /** -10 to 10; higher goes first. Default 0. */
   readonly priority?: number;
-  /** Where the call comes from. */
+  /** Origin of the call. */
   readonly origin?: CallOrigin;
   /** Cancels the call while it waits or runs. */
   readonly signal?: AbortSignal;
@@ -30,7 +30,7 @@ export interface ExecuteOptions {
    * Limits of this call, up to the engine's `maxLimits`. Excludes the heap limit, which belongs to the tool's isolate.
    */
   readonly limits?: Partial<Omit<Limits, "memoryMb">>;
-  /** Ceiling of the limits of this call and of its child calls, below the engine's, whatever `limits` requests. */
+  /** Ceiling of the limits of this call and of its child calls, below the engine's, regardless of `limits`. */
   readonly maxLimits?: Partial<Omit<Limits, "memoryMb">>;
   /** Names of the tools that the call may use, each of which may end in `*`; other tools are not found. */
   readonly tools?: readonly string[];
@@ -55,18 +55,18 @@ export interface ExecuteOptions {
   /** Maximum number of retries, 0 to 5, instead of the tool's own. */
   readonly retries?: number;
   /**
-   * Where the call has to wait for a person, a signal or a time: `return` ends it with `paused`, and it is kept; `wait`
+   * If the call has to wait for a person, a signal or a time: `return` ends it with `paused`, and it is kept; `wait`
    * waits up to `waitMs` for its end after that; `refuse` fails with `cannot_pause`. Default `return`.
    */
   readonly pause?: "return" | "wait" | "refuse";
   /**
-   * Stores the call before it begins: after the loss of its process another one goes on with it, and each effect happens
+   * Stores the call before it begins: after the loss of its process another one continues it, and each effect happens
    * once. Not for tools with isolation `shared`. Default false.
    */
   readonly durable?: boolean;
   /**
-   * `onFailure`: where the call ends with an error, the calls of tools that it has made are undone, as far as their tools
-   * say how. Includes `durable`. See `engine.calls.undo`.
+   * `onFailure`: if the call ends with an error, its tool calls are undone, as far as their tools declare how. Includes
+   * `durable`. See `engine.calls.undo`.
    */
   readonly undo?: "onFailure";
   /** With `pause: "wait"`, in milliseconds: at most, and by default, 25,000. */
@@ -88,5 +88,5 @@ export interface ExecuteOptions {
   readonly onCpu?: (cpuMs: number) => void;
 }
 
-/** What answers a call of a tool that the host is itself, within the options that its caller may have. */
+/** The work of a tool of the host itself, within the options that its caller may have. */
 export type AnswerWork = (options: ExecuteOptions) => Promise<unknown>;

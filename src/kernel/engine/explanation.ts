@@ -24,7 +24,7 @@ export interface LimitLine {
   readonly value: number;
   /** Source of the value: `default`, the engine's `limits`, the `tool`, `codeMode.limits`, or the ceiling `maxLimits`. */
   readonly from: "default" | "limits" | "tool" | "codeMode" | "maxLimits";
-  /** The tool's own declaration, where that is more than it may have. */
+  /** The tool's own declaration, if that is more than it may have. */
   readonly declared?: number;
 }
 
@@ -32,9 +32,9 @@ export interface LimitLine {
 export interface ProgramTool {
   readonly tool: string;
   readonly isCallable: boolean;
-  /** Where that is decided: `codeMode.tools[1]`, `key.tools[0]`, and for its capabilities `policy.rules[2]`. */
+  /** Source of the decision: `codeMode.tools[1]`, `key.tools[0]`, and for its capabilities `policy.rules[2]`. */
   readonly from: readonly string[];
-  /** Why programs may not call it. */
+  /** The reason for which programs may not call it. */
   readonly reason?: string;
 }
 
@@ -58,21 +58,21 @@ export interface Explanation {
   readonly grants: readonly GrantLine[];
   readonly limits: readonly LimitLine[];
   /**
-   * How `cpuMs` is watched while a call computes: `measured` per thread, or `estimated` where this machine's system only
-   * tells the time of the whole process (not Linux, or gVisor). Then elapsed time is divided by the process's share of
-   * the processors over the last second, at most by ten. What a call is charged is measured in either case.
+   * Measurement of `cpuMs` while a call computes: `measured` per thread, or `estimated` if this machine's system only
+   * reports the time of the whole process (not Linux, or gVisor). Then elapsed time is divided by the process's share
+   * of the processors over the last second, at most by ten. The charge of a call is measured in either case.
    */
   readonly processorTime: "measured" | "estimated";
-  /** The side that applies the tool's schemas, why, and what its module costs each call; see `ToolInfo`. */
+  /** The side that applies the tool's schemas, the reason, and the cost of its module in each call; see `ToolInfo`. */
   readonly schemas: Pick<ToolInfo, "parses" | "parsesReason" | "wholeReason"> & { readonly evaluationMs: number };
   readonly findings: readonly Finding[];
-  /** Node's names that the tool uses, with what to use `instead` of those that refuse; see `ToolInfo`. */
+  /** Node's names that the tool uses, with a replacement `instead` of those that refuse; see `ToolInfo`. */
   readonly node: readonly NodeName[];
   /** Only of `run_code`: the tools that programs may call. */
   readonly program?: ProgramExplanation;
 }
 
-/** Grants in force, or those of a policy that is only looked at. */
+/** Grants in force, or those of a policy that is only examined. */
 type WithGrants = Pick<BrokerClient, "grants">;
 
 /** The parts of an engine that decide how a call runs. */

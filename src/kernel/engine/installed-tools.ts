@@ -42,7 +42,7 @@ export class InstalledTools {
     this.#events.emit("tool:register", { info: tool.info, replaced: old !== undefined, findings, cut });
   }
 
-  /** Returns whether the tool existed. `tenant`: whose own it is. */
+  /** Returns whether the tool existed. `tenant`: the owner of the tool. */
   remove(name: string, tenant?: string): boolean {
     const tool = this.#registry.get(name, tenant);
     if (tool === undefined || tool.info.tenant !== tenant) return false;
@@ -52,7 +52,7 @@ export class InstalledTools {
     return true;
   }
 
-  /** A call of the tool has ended. */
+  /** Called when a call of the tool has ended. */
   release({ usage, script }: RegisteredTool): void {
     usage.calls--;
     if (usage.retired && usage.calls === 0) this.#registrar.forget(script.key);

@@ -35,20 +35,20 @@ import type { Snippets } from "./snippets/snippet.ts";
 import { StoreProbes } from "./store-probes.ts";
 import { toolFunctions } from "./tool-functions.ts";
 
-/** The caller of the calls that are explained. */
+/** The caller whose calls are explained. */
 export interface ExplainOptions {
   readonly tenant?: string;
   readonly tools?: readonly string[] | undefined;
 }
 
-/** The tenant of the tools that are meant, beside those of all tenants. */
+/** The tenant whose tools are included, beside those of all tenants. */
 export interface OfTenant {
   readonly tenant?: string;
 }
 
-/** A login that is to be begun. */
+/** A login to begin. */
 export interface ConnectorLoginOptions {
-  /** Where the browser is sent back to: an address of the program, which the authorization server knows. */
+  /** Address to which the browser is sent back: one of the program that the authorization server knows. */
   readonly redirectUri: string;
   /** Tenant of the login, for a connector with `perTenant`. Default: the operator's login. */
   readonly tenant?: string;
@@ -106,9 +106,9 @@ export class LocalEngine implements AsyncDisposable {
   /**
    * Registers a tool, or replaces the tool of that name: calls in flight end on the old version, later calls use the
    * new one. A string is the path of a module file or of a folder of them. Several tools are registered all or not at
-   * all, and the info of the first is returned. `registrant`: on whose behalf; one other than `operator`, the default,
-   * replaces its own tools only. `tenant`: the calls of that tenant alone find the tool, before one of the same name that
-   * all have. Rejects with a `GloveboxError`: `load_error`, `engine_closed`, `forbidden`.
+   * all, and the info of the first is returned. `registrant`: the owner; one other than `operator`, the default,
+   * replaces its own tools only. `tenant`: only calls of that tenant find the tool, before a tool of all tenants with
+   * the same name. Rejects with a `GloveboxError`: `load_error`, `engine_closed`, `forbidden`.
    */
   async register(
     tool: ToolSource,
@@ -123,9 +123,9 @@ export class LocalEngine implements AsyncDisposable {
 
   /**
    * Applies new options without losing a call: registers new and changed tools, removes tools that only the earlier
-   * options contained, and replaces policy and limits. `options` is complete, as for `createEngine`, but for `plugins`, which stay. If anything is
-   * invalid, nothing changes and it rejects as `createEngine` does. Running calls keep their grants. Resolves with the
-   * changes, and with the options that need a restart.
+   * options contained, and replaces policy and limits. `options` is complete, except for `plugins`, which cannot
+   * change. If anything is invalid, nothing changes and it rejects as `createEngine` does. Running calls keep their
+   * grants. Resolves with the changes, and with the options that need a restart.
    */
   async reconfigure(options: EngineOptions): Promise<Reconfigured> {
     const changed = await this.#reconfiguration.apply(options);
@@ -149,24 +149,24 @@ export class LocalEngine implements AsyncDisposable {
     return this.#parts.registrar.describe(location);
   }
 
-  /** Removes a tool; calls in flight end normally. Resolves with whether the tool existed. `tenant`: whose own it is. */
+  /** Removes a tool; calls in flight end normally. Resolves with whether the tool existed. `tenant`: its owner. */
   async unregister(name: string, { tenant }: OfTenant = {}): Promise<boolean> {
     return this.#parts.tools.remove(name, tenant === "" ? undefined : tenant);
   }
 
-  /** The tools that a tenant's calls find; without one, those that all find. */
+  /** The tools for a tenant's calls; without one, the tools of all tenants. */
   list({ tenant }: OfTenant = {}): ToolInfo[] {
     return this.#parts.registry.list(tenant);
   }
 
-  /** The tool that a tenant's calls find by this name; without one, that which all find. */
+  /** The tool of this name for a tenant's calls; without one, the tool of all tenants. */
   get(name: string, { tenant }: OfTenant = {}): ToolInfo | undefined {
     return this.#parts.registry.get(name, tenant)?.info;
   }
 
   /**
-   * A file of TypeScript with the types of all tools, as `glovebox types` writes it: what callers send to each, and what
-   * they are answered. `register`: also for engines and clients made without type arguments.
+   * A file of TypeScript with the types of all tools, like that of `glovebox types`: the arguments and the answers of
+   * each. `register`: also for engines and clients made without type arguments.
    */
   types(options: DeclareOptions = {}): string {
     return declareTools(this.list(), options);
@@ -174,7 +174,7 @@ export class LocalEngine implements AsyncDisposable {
 
   /**
    * Grants and limits of a tool's calls for a tenant, the source of each, and denied requests. `undefined` if there is
-   * no such tool. `run_code` is one where the engine has the option `codeMode`: then `tools`, names of the tools that the
+   * no such tool. `run_code` is one if the engine has the option `codeMode`: then `tools`, names of the tools that the
    * caller may call, narrows those of its programs.
    */
   explain(name: string, { tenant = "", tools }: ExplainOptions = {}): Explanation | undefined {
@@ -185,7 +185,7 @@ export class LocalEngine implements AsyncDisposable {
     return tool && explainTool(tool, tenant, this.#parts);
   }
 
-  /** @internal The least rule under which a tool's calls are granted what it asks for. `undefined` if there is no such tool. */
+  /** @internal The least rule that grants all requests of a tool's calls. `undefined` if there is no such tool. */
   offerRule(name: string, { tenant = "" }: OfTenant = {}): RuleOffer | undefined {
     const tool = this.#parts.registry.get(name, tenant);
     return tool && this.#parts.broker.grants.offer({ ...identityOf(tool), tenant }, tool.capabilities);
@@ -197,9 +197,9 @@ export class LocalEngine implements AsyncDisposable {
   }
 
   /**
-   * Looks at a policy without putting it in force: its mistakes, what it would grant to a tool, and what it would answer
-   * to stored calls of the last day. Runs no tool and writes nothing. `whose`: the stored calls that may be looked at;
-   * `null` for none. Rejects with a `GloveboxError`: `invalid_arguments`, `tool_not_found`.
+   * Examines a policy without putting it in force: its mistakes, its grants to a tool, and its answers to stored calls
+   * of the last day. Runs no tool and writes nothing. `whose`: the stored calls that may be read; `null` for none.
+   * Rejects with a `GloveboxError`: `invalid_arguments`, `tool_not_found`.
    */
   async simulatePolicy(request: PolicySimulationRequest, whose: WhoseCalls = {}): Promise<PolicySimulation> {
     const { simulatePolicy } = await import("./policy/simulation.ts");
@@ -212,14 +212,14 @@ export class LocalEngine implements AsyncDisposable {
   }
 
   /**
-   * The tools as a model gets them: with `read_output`, and with outputs cut that are longer than `modelChars`. What calls
-   * tools for a model, such as `callTools`, a server of MCP and adapters, takes the engine itself, too.
+   * The tools for a model: with `read_output`, and with outputs cut that are longer than `modelChars`. Functions that
+   * call tools for a model, such as `callTools`, a server of MCP and adapters, take the engine itself, too.
    */
   forModels({ modelChars }: ModelOptions = {}): ModelRunner {
     return this.modelTools(sourceOf(this), modelChars);
   }
 
-  /** @internal The tools of a part of the engine as a model gets them. */
+  /** @internal The tools of a part of the engine for a model. */
   modelTools(source: ModelToolsSource, modelChars?: number): ModelRunner {
     return new ModelTools(
       source,
@@ -234,29 +234,29 @@ export class LocalEngine implements AsyncDisposable {
   }
 
   /**
-   * @internal Runs the program of a call in an isolate of its own. Its output has the `value`. Rejects with a `RangeError`
-   * where one of its limits is invalid; any other error is part of the result.
+   * @internal Runs the program of a call in an isolate of its own. Its output has the `value`. Rejects with a
+   * `RangeError` if one of its limits is invalid; any other error is part of the result.
    */
   runProgram(call: ToolCall, source: ProgramSource, options: ExecuteOptions = {}): Promise<ToolResult> {
     return this.#parts.pipeline.runProgram(call, source, options);
   }
 
-  /** @internal Has programs made ready that go on after they have waited, and checked before they are saved as snippets. */
+  /** @internal Has programs prepared that continue after a wait, and checked before they are saved as snippets. */
   programsWith(host: ProgramHost): void {
     this.#parts.programHost.is = host;
   }
 
-  /** @internal Has `load` asked for the tool of each child call before it runs: some are registered when they are called. */
+  /** @internal Has `load` called before each child call: some tools are registered at their first call. */
   loadWith(load: LoadTool): Disposable {
     return this.#parts.pipeline.loaders.add(load);
   }
 
-  /** @internal Answers a call of a tool that the host is itself, such as `search_tools`. */
+  /** @internal Answers a call of a tool of the host itself, such as `search_tools`. */
   answer(call: ToolCall, work: AnswerWork, options: ExecuteOptions = {}): Promise<ToolResult> {
     return this.#parts.pipeline.answer(call, work, options);
   }
 
-  /** @internal Charges a caller processor time that was used for its program outside of executors, in milliseconds. */
+  /** @internal Charges a caller processor time of its program outside of executors, in milliseconds. */
   charge(cpuMs: number, { tenant, onCpu }: ExecuteOptions): void {
     this.#parts.broker.accounts.of(tenant ?? "").spendExecutor(cpuMs);
     if (onCpu !== undefined) this.#parts.events.call("onCpu", () => onCpu(cpuMs));
@@ -268,7 +268,7 @@ export class LocalEngine implements AsyncDisposable {
     (name) => this.get(name) !== undefined,
   );
 
-  /** @internal Paths of all files of which the operator's tools were made. */
+  /** @internal Paths of all files from which the operator's tools were made. */
   sourceFiles(): ReadonlySet<string> {
     return new Set(this.#parts.registry.all().flatMap(({ files }) => files));
   }
@@ -279,7 +279,7 @@ export class LocalEngine implements AsyncDisposable {
     return tool && toRecordedTool(tool);
   }
 
-  /** The calls that it has kept, where it has the option `calls`. */
+  /** The calls that it has kept, if it has the option `calls`. */
   get calls(): CallHistory {
     return this.#parts.calls;
   }
@@ -289,14 +289,14 @@ export class LocalEngine implements AsyncDisposable {
     return this.#parts.snippets;
   }
 
-  /** The connectors, as they are now. */
+  /** The connectors, in their present state. */
   connectors(): readonly ConnectorStatus[] {
     return this.#parts.sources.list();
   }
 
   /**
-   * Reads a connector's tools again, and registers them. Rejects with a `GloveboxError`: `tool_not_found` where there is
-   * no such connector, `load_error` where its document or its server cannot be read.
+   * Reads a connector's tools again, and registers them. Rejects with a `GloveboxError`: `tool_not_found` if there is
+   * no such connector, `load_error` if its document or its server cannot be read.
    */
   refreshConnector(name: string): Promise<ConnectorStatus> {
     return this.#parts.sources.refresh(name);
@@ -308,9 +308,9 @@ export class LocalEngine implements AsyncDisposable {
   }
 
   /**
-   * Begins the login of a connector with an `auth` of the kind `authorizationCode`, which a person finishes in a browser.
-   * `redirectUri`: where the browser is sent back to; that address is what `finishConnectorLogin` takes. Rejects with a
-   * `GloveboxError`: `tool_not_found`, `invalid_arguments` or `capability_failed`.
+   * Begins the login of a connector with an `auth` of the kind `authorizationCode`, which a person finishes in a
+   * browser. `redirectUri`: address to which the browser is sent back, the argument of `finishConnectorLogin`. Rejects
+   * with a `GloveboxError`: `tool_not_found`, `invalid_arguments` or `capability_failed`.
    */
   loginConnector(name: string, { redirectUri, tenant = "" }: ConnectorLoginOptions): Promise<BegunLogin> {
     return this.#parts.sources.login(name, { redirectUri, tenant });
@@ -331,7 +331,7 @@ export class LocalEngine implements AsyncDisposable {
     return this;
   }
 
-  /** @internal Emits an event of a surface, such as HTTP, that stands before the engine. */
+  /** @internal Emits an event of a surface before the engine, such as HTTP. */
   emit(...event: SurfaceEvent): void {
     this.#parts.events.emit(...event);
   }
@@ -351,7 +351,7 @@ export class LocalEngine implements AsyncDisposable {
   }
 
   /**
-   * What the host has done for a tenant since its first call, or for all tenants. A tenant that has been idle for an hour
+   * The host's work for a tenant since its first call, or for all tenants. A tenant that has been idle for an hour
    * begins again with zeros.
    */
   usage(tenant?: string): HostUsage {
@@ -361,8 +361,8 @@ export class LocalEngine implements AsyncDisposable {
 
   /**
    * Refuses new calls, gives accepted ones at most `drainMs` (default 5,000) to end, ends the rest with
-   * `engine_closed`, and stops all threads, processes and timers. `Infinity` waits until the last call has ended.
-   * Where it closes already, a `drainMs` may shorten that. Rejects with a `RangeError` if it is not a number of at least 0.
+   * `engine_closed`, and stops all threads, processes and timers. `Infinity` waits until the last call has ended. If it
+   * closes already, a `drainMs` may shorten that. Rejects with a `RangeError` if it is not a number of at least 0.
    */
   async close({ drainMs: given }: { drainMs?: number } = {}): Promise<void> {
     const drainMs = given ?? (this.#closing ? Infinity : DRAIN_DEFAULT_MS);

@@ -60,8 +60,8 @@ export interface KvOptions {
 export interface IdempotencyOptions {
   /**
    * Path of a file that is created on first use and may be shared by engines; `calls.path` may be the same one. It
-   * contains results in plain text, keys and arguments as digests. What is answered is on the disk, unless the call may be
-   * repeated. Default `:memory:`: results are lost when the engine closes.
+   * contains results in plain text, keys and arguments as digests. Results are on the disk before they are returned,
+   * unless the call may be repeated. Default `:memory:`: results are lost when the engine closes.
    */
   readonly path?: string;
   /**
@@ -87,7 +87,7 @@ export interface IdempotencyOptions {
   readonly maxBytes?: number;
 }
 
-/** A tool: its definition, or where its module is. */
+/** A tool: its definition, or the place of its module. */
 export type ToolSource = ToolDefinition | ToolLocation | string;
 
 /** Options of `createEngine`; all are optional. */
@@ -110,11 +110,11 @@ export interface EngineOptions<Sources extends readonly ToolSource[] = readonly 
   /** Rules that grant capabilities to tools. Default: no grants. */
   readonly policy?: Policy;
   readonly capabilities?: readonly CustomCapability[];
-  /** What packages add to the engine: contracts in which modules may be written, capabilities, and sources of tools. */
+  /** Additions of packages to the engine: contracts for modules, capabilities, and sources of tools. */
   readonly plugins?: readonly Plugin[];
   /**
-   * Where `fetch`, `fs`, `exec`, `native` and connectors are carried out. `process`: in a process of their own, so that nothing they do can
-   * end this one; a request takes longer and the process some 30 MiB. Default `thread`.
+   * Place of `fetch`, `fs`, `exec`, `native` and connectors. `process`: a process of their own, so that their failures
+   * cannot end this one; a request takes longer and the process some 30 MiB. Default `thread`.
    */
   readonly broker?: BrokerPlace;
   /** Folder of persistent state. Default `.glovebox`. */
@@ -124,12 +124,12 @@ export interface EngineOptions<Sources extends readonly ToolSource[] = readonly 
   /** Keeps ended calls, for `engine.calls`. Default: keeps nothing. */
   readonly calls?: CallOptions;
   /**
-   * Length of an output, in UTF-16 units, beyond which a model gets its beginning, its end and its shape, and reads on with
-   * `read_output`: over MCP, with `callTools` and adapters. A tool's own `outputChars` stands before it. At least 1,000;
-   * `Infinity`: outputs are never cut. Default 25,000.
+   * Length of an output, in UTF-16 units, beyond which a model gets its beginning, its end and its shape, and reads the
+   * rest with `read_output`: over MCP, with `callTools` and adapters. A tool's own `outputChars` has precedence. At
+   * least 1,000; `Infinity`: outputs are never cut. Default 25,000.
    */
   readonly modelChars?: number;
-  /** Receives an entry for each capability call, and for what somebody decides about a call that waits: a file or a function. Default: no audit. */
+  /** Receives each capability call, and each action on a waiting call: a file or a function. Default: no audit. */
   readonly audit?: AuditTarget;
   /** DNS lookup and timeouts of the `fetch` capability. */
   readonly fetch?: FetchOptions;
@@ -244,9 +244,7 @@ const MEMBERS = {
 } as const;
 const DURATIONS = ["connectMs", "headersMs", "idleMs"] as const;
 
-/**
- * Checks the shapes of options that nothing else checks: JavaScript callers and configuration files may pass any value.
- */
+/** Checks the shapes of options without other checks: JavaScript callers and configuration files may pass any value. */
 function checkShapes(options: EngineOptions): void {
   for (const name of ["queue", "kv", "idempotency", "calls", "fetch", "codeMode"] as const)
     checkMembers(name, options[name], MEMBERS[name]);
@@ -289,7 +287,7 @@ function checkDuration(name: string, value: unknown): void {
 export const MODEL_CHARS_MIN = 1_000;
 const MODEL_CHARS_DEFAULT = 25_000;
 
-/** Throws a `RangeError` where it is invalid. */
+/** Throws a `RangeError` if it is invalid. */
 export function resolveModelChars(value: number | undefined, otherwise = MODEL_CHARS_DEFAULT): number {
   return count("modelChars", value, otherwise, MODEL_CHARS_MIN);
 }
@@ -333,7 +331,7 @@ function resolveIdempotency(options: IdempotencyOptions, factory: LedgerFactory 
   return { ...pluginStore("idempotency", factory, { url, fleet, secret }), ...room };
 }
 
-/** Throws a `TypeError` that names the option where it is no path. */
+/** Throws a `TypeError` that names the option if it is no path. */
 export function resolvePath(name: string, path: unknown): string {
   if (typeof path !== "string" || path === "" || path.includes("\0")) throw new TypeError(`${name} must be a path`);
   return path === IN_MEMORY ? path : resolve(path);

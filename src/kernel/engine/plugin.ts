@@ -9,29 +9,29 @@ import type { ToolRuntime, ToolRuntimes } from "../tool/runtimes/runtime.ts";
 import { libraryReader, type ModuleReader, type ModuleReaders } from "../tool/contracts/contract.ts";
 import type { StoreFactories } from "../store/store-factory.ts";
 
-/** A contract in which modules may be written: how the host reads them, and how a realm calls them. */
+/** A contract for modules: its reader in the host, and its adapter in a realm. */
 export interface PluginContract {
   readonly reader: ModuleReader;
   /**
-   * File of a module that exports `adapter`, a `ContractAdapter`. It becomes part of the first script of every realm, and
-   * imports nothing of the host.
+   * File of a module that exports `adapter`, a `ContractAdapter`. It becomes part of the first script of every realm,
+   * and must not import from the host.
    */
   readonly adapter: URL;
 }
 
-/** How a realm reads and calls the modules of a contract. It runs inside isolates, where tools cannot change it. */
+/** Reads and calls the modules of a contract in a realm. It runs inside isolates, where tools cannot change it. */
 export interface ContractAdapter {
-  /** As its reader is called. */
+  /** The name of its reader. */
   readonly name: string;
-  /** Whether its exports have names that no other module would have: then it is asked before Glovebox's own contract. */
+  /** Whether its exports have names of no other module: then it is tried before Glovebox's own contract. */
   readonly isDistinctive?: true;
-  /** Classes whose objects modules get. A realm of several calls freezes them. */
+  /** Classes whose objects modules get. A realm for several calls freezes them. */
   readonly classes?: readonly object[];
   /** Whether a module is written in this contract. */
   matches(exports: { readonly [name: string]: unknown }): boolean;
-  /** What the reader's `readModule` gets, as JSON or a promise of it. */
+  /** The input of the reader's `readModule`, as JSON or a promise of it. */
   describe(exports: { readonly [name: string]: unknown }, facts: ModuleFacts): unknown;
-  /** The tool that `facts` name; with `lives`, for more than one call. Throws if the module has none of that name. */
+  /** The tool in `facts`; with `lives`, for more than one call. Throws if the module has no tool of that name. */
   open(
     exports: { readonly [name: string]: unknown },
     facts: ModuleFacts,
@@ -39,7 +39,7 @@ export interface ContractAdapter {
   ): (input: unknown, context: ToolContext, command: string | undefined) => unknown;
 }
 
-/** Of the tool whose module an adapter opens. */
+/** Facts about the tool whose module an adapter opens. */
 export interface ModuleFacts {
   readonly name: string;
   readonly version: string;
@@ -54,15 +54,15 @@ export interface PluginLibraries {
   readonly module: URL;
 }
 
-/** Additions of a package to an engine, which knows the package by this object alone. */
+/** Additions of a package to an engine, which depends on the package only by this object. */
 export interface Plugin {
   /** Unique among an engine's plugins. */
   readonly name: string;
-  /** In the order in which their adapters are asked whether a module is theirs. */
+  /** In the order in which their adapters are tried on a module. */
   readonly contracts?: readonly PluginContract[];
-  /** Beside JavaScript. */
+  /** Runtimes beside JavaScript. */
   readonly runtimes?: readonly ToolRuntime[];
-  /** Beside the engine's own `capabilities`. */
+  /** Capabilities beside the engine's own `capabilities`. */
   readonly capabilities?: readonly CustomCapability[];
   /** A kind of executor beside `process` and `threads`. */
   readonly executor?: ExecutorFactory;
@@ -70,13 +70,15 @@ export interface Plugin {
   readonly libraries?: PluginLibraries;
   /** @internal Capabilities that the broker's thread carries out, by modules that it imports. */
   readonly modules?: readonly ModuleCapability[];
-  /** @internal Sources of tools, such as servers of other protocols. Its types show all of an engine: not public yet. */
+  /**
+   * @internal Sources of tools, such as servers of other protocols. Its types expose a whole engine: not public yet.
+   */
   readonly sources?: readonly SourcePlugin[];
   /** @internal Stores in place of files, for the options `kv`, `idempotency` and `calls` with a `url`. Not public yet. */
   readonly stores?: StoreFactories;
 }
 
-/** What all plugins of an engine add to it. */
+/** The additions of all plugins of an engine. */
 export interface PluggedIn {
   readonly readers: ModuleReaders;
   readonly parts: PreludeParts;
@@ -89,8 +91,8 @@ export interface PluggedIn {
 }
 
 /**
- * Throws a `TypeError` for two plugins, contracts or runtimes of one name, for two stores of one option, and for a name
- * that cannot be one.
+ * Throws a `TypeError` for two plugins, contracts or runtimes of one name, for two stores of one option, and for an
+ * invalid name.
  */
 export function resolvePlugins(plugins: readonly Plugin[]): PluggedIn {
   const names = new Set<string>();
@@ -155,5 +157,5 @@ function requireName(
   if (name === OWN[kind] || others.has(name)) throw new TypeError(`${shown} has the name of another ${kind}`);
 }
 
-/** Those of the engine itself. */
+/** Names of the engine itself. */
 const OWN = { contract: "glovebox", runtime: "javascript" } as const;

@@ -19,7 +19,7 @@ import {
 
 const TOOLS_MAX = 500;
 
-/** The caller of the programs that are explained. */
+/** The caller whose programs are explained. */
 interface ExplainedPrograms {
   readonly codeMode: ResolvedCodeMode;
   readonly tenant: string;

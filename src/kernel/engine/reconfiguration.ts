@@ -157,8 +157,8 @@ export class Reconfiguration {
 }
 
 /**
- * Throws if two places have a tool of one name: which of them runs would depend on their order. A place in the other one
- * gives what is there other settings, and a definition is the program's own word.
+ * Throws if two places have a tool of one name: the order of the places would decide which one runs. A place inside
+ * another one changes the settings of its tools, and a definition is the program's own choice.
  */
 function requireOwnNames(
   given: readonly ToolSource[],
@@ -178,12 +178,12 @@ function requireOwnNames(
   }
 }
 
-/** Whether two paths are one place, or one of them is in the other. */
+/** Whether two paths are one place, or one is inside the other. */
 function isNested(one: string, other: string): boolean {
   return one === other || isIn(one, other) || isIn(other, one);
 }
 
-/** As the options have it; `undefined` for a definition. */
+/** The path in the options; `undefined` for a definition. */
 function placeOf(given: ToolSource | undefined): string | undefined {
   if (typeof given === "string") return given;
   return given !== undefined && "path" in given ? given.path : undefined;

@@ -4,9 +4,9 @@ import type { Engine } from "./typed-engine.ts";
 const SHARED = Symbol.for("glovebox.sharedEngines");
 
 /**
- * One engine of a process under a key, also where a dev server evaluates the calling module again:
- * `sharedEngine("tools", () => createEngine({ … }))`. The first call makes the engine; a later one makes another where
- * the first could not be made or has been closed. Rejects as `make` does.
+ * One engine of a process under a key, even if a dev server evaluates the calling module again: `sharedEngine("tools",
+ * () => createEngine({ … }))`. The first call makes the engine; a later one makes another if the first could not be
+ * made or has been closed. Rejects as `make` does.
  */
 export async function sharedEngine<One extends Engine>(key: string, make: () => Promise<One>): Promise<One> {
   const holder = globalThis as { [SHARED]?: Map<string, Promise<Engine>> };
@@ -15,9 +15,9 @@ export async function sharedEngine<One extends Engine>(key: string, make: () => 
     const found = shared.get(key);
     if (found === undefined) break;
     const engine = await found.catch(() => null);
-    // Whoever uses the key decides about its type, as with any global.
+    // The user of the key decides on its type, as with any global.
     if (engine?.stats().state === "open") return engine as One;
-    // Of several callers that find it closed, one makes the next.
+    // If several callers find it closed, one of them makes the next.
     if (shared.get(key) === found) shared.delete(key);
   }
   const made = make();

@@ -6,11 +6,11 @@ import type { ToolRegistry } from "../tool/registry.ts";
 import type { InstalledTools } from "./installed-tools.ts";
 import type { Events } from "./telemetry/events.ts";
 
-/** A source of tools that a package brings, beside the tools of an engine's options. Its servers are connectors. */
+/** A source of tools of a package, beside the tools of an engine's options. Its servers are connectors. */
 export interface SourcePlugin<Settings extends SourceSettings = SourceSettings> {
   /** Reads its own options among those of an engine. Throws a `RangeError` or `TypeError` that names an invalid one. */
   resolve(options: object): Settings;
-  /** Makes it for an engine, with the settings with which that starts. Reads nothing yet. */
+  /** Makes it for an engine, with the engine's settings at its start. Reads nothing yet. */
   open(host: SourceHost, settings: Settings): ToolSource<Settings>;
 }
 
@@ -30,28 +30,28 @@ export interface SourceHost {
 
 /** A source in an engine. Disposed when the engine closes. */
 export interface ToolSource<Settings extends SourceSettings = SourceSettings> extends AsyncDisposable {
-  /** Reads the tools of new and changed connectors. Changes nothing, and rejects where one is not possible. */
+  /** Reads the tools of new and changed connectors. Changes nothing, and rejects if one is not possible. */
   prepare(settings: Settings): Promise<PreparedSource>;
-  /** Its connectors, as they are now. */
+  /** Its connectors, in their present state. */
   list(): readonly ConnectorStatus[];
   /** Names of its connectors that need a login: the operator's, or that of a tenant. */
   needLogin(): readonly string[];
-  /** Reads the tools of one of its connectors again. Rejects with a `GloveboxError` where they cannot be read. */
+  /** Reads the tools of one of its connectors again. Rejects with a `GloveboxError` if they cannot be read. */
   refresh(name: string): Promise<ConnectorStatus>;
   /** Begins a login that a browser finishes. Rejects with a `GloveboxError`. */
   login(name: string, place: LoginPlace): Promise<BegunLogin>;
-  /** Finishes a login by the address to which the browser was sent back; `null` where none of its logins waits for it. */
+  /** Finishes a login by the address to which the browser was sent back; `null` if none of its logins waits for it. */
   finishLogin(callback: URL): Promise<FinishedLogin> | null;
 }
 
-/** Where a browser is sent back to, and whose login it is. */
+/** Address to which a browser is sent back, and the tenant of the login. */
 export interface LoginPlace {
   readonly redirectUri: string;
   /** Empty for the operator's login. */
   readonly tenant: string;
 }
 
-/** Tools that were read, and are not registered. Disposed instead of put where something else is not possible. */
+/** Tools that were read, and are not registered. Disposed, and not put, if another part fails. */
 export interface PreparedSource extends AsyncDisposable {
   /** Puts them in force. Cannot fail. */
   put(): ChangedTools;
@@ -80,7 +80,7 @@ export class EngineSources implements AsyncDisposable {
     return this.#sources.flatMap((source) => source.needLogin());
   }
 
-  /** Rejects with a `GloveboxError`: `tool_not_found` where there is no such connector. */
+  /** Rejects with a `GloveboxError`: `tool_not_found` if there is no such connector. */
   async refresh(name: string): Promise<ConnectorStatus> {
     return this.#of(name).refresh(name);
   }

@@ -3,10 +3,10 @@ import type { PluginStore, StoreFactory, StoreProbe } from "../store/store-facto
 import type { Assembly } from "./assembly.ts";
 import type { ResolvedOptions } from "./options.ts";
 
-/** Time that an engine's start waits for what the probes find. */
+/** Maximum wait of an engine's start for the findings of the probes. */
 const SETTLED_MS = 1_000;
 
-/** Probes of an engine's stores that plugins bring. */
+/** Probes of an engine's stores from plugins. */
 export class StoreProbes implements AsyncDisposable {
   readonly #probes: readonly StoreProbe[];
 
@@ -14,7 +14,7 @@ export class StoreProbes implements AsyncDisposable {
     this.#probes = probes;
   }
 
-  /** Loads nothing where all stores are files. */
+  /** Loads nothing if all stores are files. */
   static async open(options: ResolvedOptions, { events, metrics }: Pick<Assembly, "events" | "metrics">) {
     const stores = storesOf(options);
     if (stores.length === 0) return new StoreProbes([]);
@@ -38,7 +38,7 @@ export class StoreProbes implements AsyncDisposable {
   }
 }
 
-/** Stores that plugins bring, where they can be watched. */
+/** Stores of plugins that can be watched. */
 function storesOf({ kv, idempotency, calls }: Pick<ResolvedOptions, "kv" | "idempotency" | "calls">) {
   const found: (PluginStore<StoreFactory> & { readonly use: StoreUse })[] = [];
   if ("factory" in kv) found.push({ use: "kv", ...kv });

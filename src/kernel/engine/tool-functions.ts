@@ -7,7 +7,7 @@ type AnyToolFunction = (
   options?: ExecuteOptions & { readonly id?: string },
 ) => Promise<ToolResult>;
 
-/** Names that JavaScript itself reads on any object: a function there would make it a promise, or other JSON. */
+/** Names that JavaScript itself reads on any object: a function there would make it a promise, or change its JSON. */
 const READ_BY_JAVASCRIPT: ReadonlySet<string> = new Set(["then", "toJSON"]);
 
 /** Functions that call tools, by any name: whether there is such a tool is known only when one is called. */

@@ -38,7 +38,7 @@ export type ToolsOf<T> = T extends readonly (infer One)[]
 
 type Suggest<Names extends string> = Names | (string & Record<never, never>);
 
-/** A tool as a function. Written as a method: an engine of known tools is also one of which nothing is known. */
+/** A tool as a function. Written as a method: an engine of known tools is then also one of unknown tools. */
 export type ToolFunction<Input, Output> = {
   call(input: Input, options?: ExecuteOptions & { readonly id?: string }): Promise<ToolResult<Output>>;
 }["call"];
@@ -80,7 +80,7 @@ export interface TypedEngine<Tools> extends EngineBase, Executes<Tools>, Listens
   get(name: Suggest<ToolName<Tools>>, whose?: OfTenant): ToolInfo | undefined;
 }
 
-/** An engine of which nothing is known. */
+/** An engine of unknown tools. */
 export interface AnyEngine extends EngineBase, Omit<ToolRunner<AnyTools>, "forModels">, Listens<AnyTools> {
   /** Runs a call. Never rejects: an error is part of the result. */
   execute(call: ToolCall, options?: ExecuteOptions): Promise<ToolResult>;

@@ -1,6 +1,6 @@
 /**
- * Calls that run and share a signal: those of a batch, for one. They share a listener, because adding one to a signal takes
- * time proportional to the number of those that it has.
+ * Running calls that share a signal, such as those of a batch. They share a listener, because adding one to a signal
+ * takes time proportional to the number of its listeners.
  */
 export class AbortGroup<Call> {
   readonly signal: AbortSignal;
@@ -17,7 +17,7 @@ export class AbortGroup<Call> {
     this.#calls.add(call);
   }
 
-  /** With the last call goes the listener, so that a long-lived signal keeps nothing alive. */
+  /** The listener is removed with the last call, so that a long-lived signal keeps nothing alive. */
   delete(call: Call): void {
     if (this.#calls.delete(call) && this.#calls.size === 0) this.signal.removeEventListener("abort", this);
   }

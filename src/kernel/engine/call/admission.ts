@@ -42,8 +42,8 @@ export class Admission {
   }
 
   /**
-   * Returns a call that may be queued, or the result of a refused one. `parent` is the call on whose behalf it is made,
-   * and `program` its tool, where that is not registered.
+   * Returns a call that may be queued, or the result of a refused one. `parent`: the call on whose behalf it is made;
+   * `program`: its tool, if that is not registered.
    */
   admit(
     call: ToolCall,

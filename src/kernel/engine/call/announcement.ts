@@ -8,7 +8,7 @@ import type { EngineCall } from "./engine-call.ts";
 const REASON_MAX = 1_000;
 const DECISIONS_MAX = 100;
 
-/** The call as the embedder reads it: long integers in its arguments are strings of digits, also where it came as text. */
+/** The call as the embedder reads it: long integers in its arguments are strings of digits, even if it came as text. */
 function readable(call: ToolCall, args: string): ToolCall {
   if (!mayHaveLongInteger(args)) return call;
   return { ...call, arguments: parseWithDigits(args) as ToolCall["arguments"] };
@@ -17,11 +17,11 @@ function readable(call: ToolCall, args: string): ToolCall {
 /** The decision of the listeners of `tool:pre` on a call. */
 export class Announcement {
   readonly event: PreEvent;
-  /** Why the call does not run; `null` if it does. */
+  /** The reason for which the call does not run; `null` if it does. */
   blocked: string | null = null;
   /** Arguments to run with in place of the caller's. */
   replaced: object | null = null;
-  /** Why a person has to decide; `null` where no listener says so. */
+  /** The reason for which a person has to decide; `null` if no listener gives one. */
   approval: string | null = null;
   readonly #decisions: Promise<unknown>[] = [];
 

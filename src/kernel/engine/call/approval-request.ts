@@ -21,7 +21,7 @@ interface ApprovalParts {
   readonly durable: DurableStage;
 }
 
-/** Requests approvals of calls that somebody else makes later, at the same gate as calls that are made. */
+/** Requests approvals of calls before these are made, by the same checks as for calls that are made. */
 export class ApprovalRequests {
   readonly #parts: ApprovalParts;
   readonly #stages: CallStages;
@@ -40,12 +40,12 @@ export class ApprovalRequests {
     return tool !== undefined && durable.mayNeedApproval({ tool, tenant });
   }
 
-  /** Whether calls of a tool may need an approval, or wait in their midst. */
+  /** Whether calls of a tool may need an approval, or wait during their run. */
   mayWait(name: string, tenant: string): boolean {
     return this.#parts.registry.get(name, tenant)?.capabilities["pause"] !== undefined || this.mayNeed(name, tenant);
   }
 
-  /** The stored call, which waits; `null` where it needs no approval, or cannot be made: then `execute` says why. */
+  /** The stored call, which waits; `null` if it needs no approval, or cannot be made: then `execute` reports why. */
   async request(given: ToolCall, options: ExecuteOptions): Promise<DurableCall | null> {
     const { admission, broker, durable, nextCallNumber, scheduler } = this.#parts;
     const admitted = admission.admit(given, options, true, null);
@@ -65,7 +65,7 @@ export class ApprovalRequests {
     }
   }
 
-  /** What listeners of `tool:pre` say of the call. */
+  /** The decision of the listeners of `tool:pre` on the call. */
   async #announce(
     call: EngineCall,
     given: ToolCall,

@@ -22,7 +22,7 @@ interface EndParts {
   readonly durable: Pick<DurableStage, "end">;
 }
 
-/** The last stage of a call: it is kept, told of, and its caller gets the result. */
+/** The last stage of a call: it is kept, its events are emitted, and its caller gets the result. */
 export class CallEnds {
   readonly #parts: EndParts;
 
@@ -30,7 +30,7 @@ export class CallEnds {
     this.#parts = parts;
   }
 
-  /** A call that admission rejected. */
+  /** Ends a call that admission rejected. */
   rejected(result: ToolResult, options: ExecuteOptions, parent: EngineCall | null, begun: CallTrace | null): void {
     const { registry, tracing } = this.#parts;
     const tenant = tenantOf(options);
@@ -45,7 +45,7 @@ export class CallEnds {
     );
   }
 
-  /** A call has ended, or waits. `reply`: the executor's last one, if it ran. */
+  /** Ends a call, or a run of it that waits. `reply`: the executor's last one, if it ran. */
   end(call: EngineCall, given: ToolResult, reply: CallReply | null = null): void {
     const { waits } = call;
     if (waits === null) return this.#endAs(call, given, reply);
@@ -59,7 +59,7 @@ export class CallEnds {
     this.#endAs(call, result, reply);
   }
 
-  /** The store hears of the end before anybody else does. */
+  /** Stores the end before it is reported elsewhere. */
   async #endStored(
     call: EngineCall,
     { id: durableId }: CallWaiting,
@@ -73,10 +73,10 @@ export class CallEnds {
     else this.#endAs(call, end, reply);
   }
 
-  /** The call has not ended: it is kept, and its caller has its id. */
+  /** The call has not ended: it is kept, and its caller gets its id. */
   paused(call: EngineCall, result: ToolResult): void {
     call.trace?.end(result);
-    // What the broker has of it is in the store.
+    // The broker's part of its record is in the store.
     void call.session?.take(false);
     this.#parts.tools.release(call.tool);
     call.resolve(result);
@@ -89,7 +89,7 @@ export class CallEnds {
     call.resolve(result);
   }
 
-  /** A call that ran nothing. */
+  /** Ends a call that ran nothing. */
   unrun(trace: CallTrace | null, result: ToolResult, options: ExecuteOptions, parentId: string | null): void {
     this.#parts.keeper?.keepUnrun(result, options, parentId);
     this.#emitEnd(trace, result, tenantOf(options), parentId);
@@ -109,7 +109,7 @@ export class CallEnds {
   }
 }
 
-/** A run that does not repeat what an earlier one did is the end of the call. */
+/** A run that diverges from an earlier one is the end of the call. */
 function told(result: ToolResult): ToolResult {
   const { error, metadata } = result;
   if (error?.code !== "executor_lost" || !error.message.startsWith(DIVERGED)) return result;

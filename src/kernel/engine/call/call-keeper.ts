@@ -14,7 +14,7 @@ import { KeepRate } from "./keep-rate.ts";
 const NAME_MAX = 256;
 const SURFACE_MAX = 64;
 const ERROR_MAX = 1_000;
-/** Details that wait for what the broker has of their calls; those of further calls are kept without it. */
+/** Maximum details that wait for the broker's part of their calls; those of further calls are kept without it. */
 const WAITING_MAX = 256;
 const WAITING_CHARS = 4 * 1024 * 1024;
 
@@ -35,10 +35,7 @@ interface RowFacts {
   readonly sampled: number;
 }
 
-/**
- * Hands ended calls to the store. It copies what a call has: arguments and output stay the text that they are, and the
- * store's thread reads them.
- */
+/** Hands ended calls to the store, without copies: arguments and output stay text, which the store's thread reads. */
 export class CallKeeper {
   readonly #store: Pick<CallStore, "keep" | "skip" | "watch">;
   readonly #rate = new KeepRate();
@@ -48,7 +45,7 @@ export class CallKeeper {
   readonly watchers: CallWatchers;
   readonly #waiting = new Set<Promise<void>>();
   #waitingChars = 0;
-  /** Time of the calls that are accepted at once: it is read for all of them, as it takes longer than an assignment. */
+  /** Time of calls that are accepted at once: one reading for all, as it takes longer than an assignment. */
   #nowMs: number | null = null;
   readonly #forgetNow = (): void => {
     this.#nowMs = null;
@@ -61,7 +58,7 @@ export class CallKeeper {
     this.watchers = new CallWatchers((isWatched) => store.watch(isWatched));
   }
 
-  /** A call is accepted. */
+  /** Records that a call is accepted. */
   accept(call: EngineCall): void {
     if (this.#nowMs === null) {
       this.#nowMs = Date.now();
@@ -71,7 +68,7 @@ export class CallKeeper {
     call.tellsTurns = this.#keep !== "summaries";
   }
 
-  /** How the capability calls of a call are logged; `undefined` where its record has none. */
+  /** The logging of a call's capability calls; `undefined` if its record has none. */
   loggingOf({ begunMs, tool }: EngineCall): AskLogging | undefined {
     if (this.#keep === "summaries") return undefined;
     return { beginMs: begunMs, hasValues: this.#writer.mayShow(tool) };
@@ -127,7 +124,7 @@ export class CallKeeper {
     const waiting = taken.then((told) => {
       this.#waiting.delete(waiting);
       this.#waitingChars -= chars;
-      // The broker has ended with it.
+      // The broker ended, and its part is lost.
       const lost = told === null ? { run: null, omitted: [...detail.omitted, "asks" as const] } : {};
       this.#put(cells, { ...detail, ...lost }, told);
     });

@@ -60,7 +60,7 @@ export interface PipelineParts {
   readonly nextCallNumber: () => number;
   /** Secret from which the randomness of calls is derived. */
   readonly entropyKey: string;
-  /** Keeps ended calls; `null` where they are not kept. */
+  /** Keeps ended calls; `null` if they are not kept. */
   readonly keeper: CallKeeper | null;
   /** Calls that wait for people, signals and times. */
   readonly durable: DurableStage;
@@ -73,7 +73,7 @@ const COUNTED_FROM = 4 * 1024;
 /** Stages of a call: admit → announce → schedule → run → conclude. Every call ends exactly once, with a result. */
 export class CallPipeline implements CallStages {
   readonly #parts: PipelineParts;
-  /** That of the call with a signal that was started last: the next one often has the same. */
+  /** The group of the last started call with a signal: the next call often has the same. */
   #lastGroup: AbortGroup<EngineCall> | null = null;
   readonly ends: CallEnds;
   #isDraining = false;
@@ -101,7 +101,7 @@ export class CallPipeline implements CallStages {
       : run(options);
   }
 
-  /** Runs the program of a call. Rejects with a `RangeError` where one of its limits is invalid. */
+  /** Runs the program of a call. Rejects with a `RangeError` if one of its limits is invalid. */
   runProgram(call: ToolCall, source: ProgramSource, options: ExecuteOptions): Promise<ToolResult> {
     const running = this.#share(call, options, (own, claimOf) =>
       this.#host(call, own, async (callId, trace) => {
@@ -115,7 +115,7 @@ export class CallPipeline implements CallStages {
     return mayOutlast(options) ? this.#parts.durable.latest(running, options) : running;
   }
 
-  /** Answers a call of a tool that the host is itself. A `GloveboxError` with which `work` rejects is its result. */
+  /** Answers a call of a tool of the host itself. A `GloveboxError` with which `work` rejects is its result. */
   answer(call: ToolCall, work: AnswerWork, options: ExecuteOptions): Promise<ToolResult> {
     return this.#host(call, options, async (callId, trace) => {
       const startMs = performance.now();
@@ -135,7 +135,7 @@ export class CallPipeline implements CallStages {
   ): Promise<ToolResult> {
     const { admission, registry, tracing } = this.#parts;
     const mayCall = !this.#isDraining && describeOptions(options) === null && isAmong(options.tools, call.name);
-    // Admission has the words for it.
+    // Admission makes the refusal.
     if (!mayCall) return this.run(call, options, null);
     const callId = call.id ?? admission.nextId();
     const tenant = tenantOf(options);
@@ -157,8 +157,8 @@ export class CallPipeline implements CallStages {
   }
 
   /**
-   * Admits, announces and schedules a call. `parent` is the call on whose behalf it is made, and `program` its tool, where
-   * that is not registered, with the span that the call has already.
+   * Admits, announces and schedules a call. `parent`: the call on whose behalf it is made; `program`: its tool, if that
+   * is not registered, with the span of the call.
    */
   run(
     call: ToolCall,
@@ -197,7 +197,7 @@ export class CallPipeline implements CallStages {
     });
   }
 
-  /** Holds a call until the listeners of `tool:pre` have decided about it. */
+  /** Holds a call until the listeners of `tool:pre` have decided on it. */
   async #hold(call: EngineCall, announcement: Announcement): Promise<void> {
     const { maxQueued } = this.#parts.scheduler.stats();
     if (this.#held >= maxQueued) {
@@ -223,7 +223,7 @@ export class CallPipeline implements CallStages {
     this.#pass(call, approval);
   }
 
-  /** Lets a call pass that needs no approval and is not stored first. The parent of a child call waits for that of its child. */
+  /** Lets a call pass that needs no approval and no store. A parent waits for the approval of its child call. */
   #pass(call: EngineCall, asked: string | null): void {
     const mayNeed = call.parent === null && this.#parts.durable.mayNeedStore(call);
     if (mayNeed || asked !== null) void this.#gate(call, asked);
@@ -237,7 +237,7 @@ export class CallPipeline implements CallStages {
     this.ends[gated.kind === "paused" ? "paused" : "end"](call, result);
   }
 
-  /** Runs a call on that has paused. Resolves with the result of this run. */
+  /** Continues a paused call. Resolves with the result of this run. */
   resume({ admitted, run }: Resumption, attach: (call: EngineCall) => void): Promise<ToolResult> {
     return new Promise((resolve) => {
       const { tracing, keeper, nextCallNumber } = this.#parts;
@@ -368,7 +368,7 @@ export class CallPipeline implements CallStages {
     this.notify("onCpu", () => onCpu(executorMs + hostMs));
   }
 
-  /** A call that was answered early holds its slot, and is charged, until its worker has stopped working for it. */
+  /** A call that was answered early keeps its slot, and is charged, until its worker has stopped working for it. */
   #awaitWork(call: EngineCall, work: Promise<number>): void {
     call.lingering++;
     void work.then((cpuMs) => {

@@ -2,25 +2,25 @@ import type { ToolResult } from "../../base/result.ts";
 import type { CallKeep } from "../../broker/brokered-call.ts";
 import type { CallIdle } from "../../executor/executor.ts";
 
-/** The waits of a call. Once it is stored, so is what it asks and hears while it runs. */
+/** The waits of a call. Once it is stored, so are its capability calls and responses as it runs. */
 export interface CallWaiting extends CallKeep {
   readonly id: string;
   /** Number of its run. */
   readonly leg: number;
-  /** Whether the store has it, or is being given it, and whether this run ends as it waits. */
+  /** Whether it is stored, or is being stored, and whether this run ends because it waits. */
   readonly isStored: boolean;
   readonly isStoring: boolean;
   readonly isPaused: boolean;
   /**
-   * Before an effect of a call that it has made and that is not stored: rejects with a `CallFailure` where another process
-   * goes on with it, as this one has stopped for a while.
+   * Called before an effect of a child call that is not stored: rejects with a `CallFailure` if another process has
+   * continued this call, after this process had stopped for a while.
    */
   confirm(): Promise<void>;
-  /** Its run has nothing left to do for now. */
+  /** Called when its run only waits. */
   onIdle(idle: CallIdle): void;
-  /** The result of the run, with the details of what it has ended with, and with what a person has edited. */
+  /** The result of the run, with the details of its failure, and with the edits of a person. */
   explain(result: ToolResult): ToolResult;
-  /** The run has ended: nothing waits any more. */
+  /** Called when the run has ended: nothing waits any more. */
   release(): void;
 }
 
@@ -38,7 +38,7 @@ interface WaitingCall {
   readonly parent: WaitingCall | null;
 }
 
-/** Where effects of a call are announced: in its own record, or else at the nearest call above it that has one. */
+/** The record in which effects of a call are announced: its own, or that of its nearest ancestor with one. */
 export function keepOf({ waits, parent }: WaitingCall): CallKeep | undefined {
   if (waits?.isStored === true) return waits;
   for (let above = parent; above !== null; above = above.parent) {

@@ -2,18 +2,18 @@ import { StoreError } from "../../base/errors.ts";
 import { isMatch } from "../../store/calls/call-match.ts";
 import { type CallCells, type CallQuery, type CallSummary, summaryOf } from "../../store/calls/call-record.ts";
 
-/** Calls that wait for a reader; the oldest are left out for later ones. */
+/** Maximum calls that wait for a reader; the oldest are dropped for later ones. */
 const WAITING_MAX = 1_000;
-/** Readers at once: all, and those of one holder, such as a key or a tenant. */
+/** Maximum readers at once: all, and those of one holder, such as a key or a tenant. */
 const WATCHERS_MAX = 64;
 const HOLDER_MAX = 16;
 
-/** Readers that hear of calls when these have ended. */
+/** Readers that get calls when these have ended. */
 export class CallWatchers {
   readonly #watchers = new Set<CallWatcher>();
   readonly #onWatched: (isWatched: boolean) => void;
 
-  /** `onWatched`: the first has come, or the last has gone. */
+  /** `onWatched`: the first reader has come, or the last one has gone. */
   constructor(onWatched: (isWatched: boolean) => void) {
     this.#onWatched = onWatched;
   }
@@ -22,7 +22,7 @@ export class CallWatchers {
     for (const watcher of this.#watchers) watcher.tell(cells);
   }
 
-  /** Throws a `StoreError` where too many read already, of all or of one of its holders. */
+  /** Throws a `StoreError` if there are too many readers already, in all or of one of its holders. */
   watch(query: CallQuery, signal: AbortSignal | undefined, holders: readonly string[] = []): CallWatcher {
     if (this.#watchers.size >= WATCHERS_MAX) throw new StoreError(`${WATCHERS_MAX} readers watch calls already`);
     for (const holder of holders) {

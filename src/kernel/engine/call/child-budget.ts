@@ -7,7 +7,7 @@ const LIGHT_MAX = 56;
 /** Minimum share of the remaining time that each concurrent child reserves, as few use all that they reserve. */
 const LEAST_PART = 1 / 8;
 
-/** Where a child call runs: in one of its parent's own places, or beyond them. */
+/** The place of a child call: one of its parent's own places, or one beyond them. */
 export type ChildPlace = "own" | "light";
 
 /** Processor time and places for the child calls of one call. Created at its first child call. */
@@ -40,8 +40,8 @@ export class ChildBudget {
   }
 
   /**
-   * Waits until one more child call may run; each place needs a `leave`. A light one, which calls nothing and waits for
-   * nobody, need not wait for heavier ones: many of them share a turn.
+   * Waits until one more child call may run; each place needs a `leave`. A light one, which makes no capability calls,
+   * need not wait for heavier ones: many of them share a turn.
    */
   place(isLight: boolean): ChildPlace | Promise<ChildPlace> {
     if (this.#running < AT_ONCE_MAX) {
@@ -90,8 +90,8 @@ export class ChildBudget {
   }
 
   /**
-   * Charges processor time of a descendant, which its other ancestors are charged as well: at its end, or later where
-   * its work outlasted its answer.
+   * Charges processor time of a descendant, which its other ancestors are charged as well: at its end, or later if its
+   * work outlasted its answer.
    */
   charge(cpuMs: number): void {
     this.#usedMs += cpuMs;

@@ -20,7 +20,7 @@ const LEAST_MS = 1;
 /** The end of a child call, or the id of one that has paused. */
 export type ChildRunEnd = ChildCallEnd & { readonly pausedId?: string };
 
-/** A call below that is undone by a call of its own. */
+/** A call below that a call of its own undoes. */
 export type KeptTarget = Extract<UndoTarget, { readonly kind: "call" }>;
 
 /** Child calls that wait: for an approval before their start, or in their runs. */
@@ -32,18 +32,18 @@ export interface ChildWaits {
     step: number,
     run: (args: Record<string, unknown>) => Promise<ChildRunEnd>,
   ): Promise<ChildCallEnd>;
-  /** Undoes a call that is kept, for one that undoes the call above it. */
+  /** Undoes a stored call, for the call that undoes its parent. */
   undoKept(parent: EngineCall, target: KeptTarget, step: number): Promise<ChildCallEnd>;
   pause: (call: EngineCall, step: number, asked: AskedPause) => Promise<unknown>;
 }
 
 /** Runs a child call. */
 export interface ChildRunner {
-  /** Loads a tool that is registered when it is first called. Resolves with the call's result where it cannot be. */
+  /** Loads a tool that is registered at its first call. Resolves with the call's result if it cannot be loaded. */
   load(call: ToolCall, tenant: string | undefined): Promise<ToolResult | null>;
   /** The tool of that name, as the tenant sees it. */
   toolOf(name: string, tenant: string): RegisteredTool | undefined;
-  /** Runs a child call once it may, and waits for one that pauses; `null` where nothing of either can be. */
+  /** Runs a child call after its approval, and waits for one that pauses; `null` if neither can happen. */
   readonly durable: ChildWaits | null;
   /** `program` and `reply`: of a child call that has run already. */
   run(
@@ -84,7 +84,7 @@ async function callTool(asked: AskedChild, pipeline: ChildRunner): Promise<Child
   const name = target?.kind === "function" ? target.tool : asked.name;
   const failed = await pipeline.load({ name, arguments: args }, parent.options.tenant);
   if (failed?.error) return { result: { ok: false, code: failed.error.code, message: failed.error.message } };
-  // Nobody is asked to approve what is refused then.
+  // A refused call must not ask a person for approval.
   const mayCall = parent.tool.own === undefined || isAmong(parent.options.tools, name);
   const found = mayCall ? pipeline.toolOf(name, parent.tenant) : undefined;
   const tool = target === undefined || found === undefined ? found : undoerOf(found);
@@ -112,7 +112,7 @@ async function runInPlace(
   }
 }
 
-/** A child call as its parent asks for it. */
+/** A child call as its parent requests it. */
 interface AskedChild {
   readonly parent: EngineCall;
   readonly name: string;
@@ -180,7 +180,7 @@ function optionsOf(parent: EngineCall): ExecuteOptions {
     ...(tenant === undefined ? {} : { tenant }),
     // The code of a program is the caller's, so that it calls the caller's tools only.
     ...(tools === undefined || parent.tool.own === undefined ? {} : { tools }),
-    // A call must not get through a child what it was not granted itself.
+    // A child call must not have capabilities that its parent was not granted.
     ...(capabilities === undefined ? {} : { capabilities }),
     ...(limits === undefined ? {} : { limits }),
     ...(maxLimits === undefined ? {} : { maxLimits }),
@@ -193,8 +193,8 @@ function optionsOf(parent: EngineCall): ExecuteOptions {
 }
 
 /**
- * Adds to a call a child call that its worker has run, and concludes that before it returns. Throws a `CapabilityRefusal`
- * where the worker had no right to.
+ * Adds to a call a child call that its worker has run, and concludes that before it returns. Throws a
+ * `CapabilityRefusal` if the worker had no right to run it.
  */
 function adoptChild(
   parent: EngineCall,

@@ -23,7 +23,7 @@ interface ChildTerms {
   readonly events: Pick<Events, "has">;
 }
 
-/** Whether calls of a tool need nothing but a turn: it can ask for nothing, and its calls share an isolate. */
+/** Whether calls of a tool need only a turn: it has no capabilities, and its calls share an isolate. */
 export function isLight(tool: RegisteredTool | undefined): boolean {
   if (tool === undefined) return false;
   const { runtime, isolation } = tool.script;
@@ -31,23 +31,23 @@ export function isLight(tool: RegisteredTool | undefined): boolean {
   return isShared && Object.keys(tool.capabilities).length === 0;
 }
 
-/** Remembers that calls of a tool call another one. */
+/** Records that calls of a tool call another one. */
 export function noteCallee({ usage }: RegisteredTool, name: string): void {
   usage.callees ??= new Set();
   if (usage.callees.size < TOOLS_MAX) usage.callees.add(name);
 }
 
 /**
- * The child calls that the worker of a call may run itself: of tools that need nothing but a turn, whose answers are their
+ * The child calls that the worker of a call may run itself: of tools that need only a turn, whose answers are their
  * outputs, and whose calls share the worker anyway. `null` without any.
  */
 export function childrenOf(call: EngineCall, terms: ChildTerms): CallChildren | null {
   const { tool, tenant, options, parent, asksHost, trace } = call;
   if (tool.own?.callees === undefined && tool.usage.callees === undefined) return null;
   const { executor } = terms;
-  // Budgets of a chain are the host's, and so is what is recorded.
+  // The host keeps the budgets of a chain, and the recording.
   if (parent !== null || !asksHost || options.record === true || executor.mayShareWorker === undefined) return null;
-  // Somebody has to hear of a child call before it runs, or how long each of its stages takes.
+  // A listener needs a child call before it runs, or a trace the times of its stages.
   if (trace !== null || terms.events.has("tool:pre")) return null;
   const capability = tool.own?.callees === undefined ? CAPABILITY : tool.own.name;
   const tools = new Map<string, RegisteredTool>();
@@ -68,7 +68,7 @@ export function childrenOf(call: EngineCall, terms: ChildTerms): CallChildren | 
   return { tools, tickets: JSON.stringify(given), scripts: [...tools.values()].map(({ script }) => script) };
 }
 
-/** Whether the answer of its calls is their output as it stands. */
+/** Whether the answer of its calls is their unchanged output. */
 function isPlain(tool: RegisteredTool): boolean {
   return isLight(tool) && tool.readResult === null && tool.outputChars === null && tool.timeoutArgument === null;
 }

@@ -92,7 +92,7 @@ const FELL_BEHIND = {
   },
 } as const;
 
-/** If the last start lacks effects of an earlier one, the call fails, whatever it returned. */
+/** If the last start lacks effects of an earlier one, the call fails, regardless of its result. */
 export function withEnd(reply: CallReply, { isBehind }: SessionEnd): CallReply {
   const { outcome } = reply;
   if (!isBehind || (!outcome.ok && !MAY_BE_BEHIND.has(outcome.failure.code))) return reply;
@@ -274,7 +274,7 @@ function errorOf({ message, type, details }: Extract<Outcome, { ok: false }>["er
   return toolError("tool_error", message, details, type);
 }
 
-/** `isExact`: the output may have long integers, which `JSON.stringify` writes: it stays text until somebody reads it. */
+/** `isExact`: the output may have long integers, which `JSON.stringify` writes: it stays text until it is read. */
 function resultOf(
   { output, metadata }: { readonly output: unknown; readonly metadata: ResultMetadata },
   isExact: boolean,

@@ -11,14 +11,14 @@ import type { EngineCall } from "./engine-call.ts";
 import { passwordSchemas } from "./password-schemas.ts";
 import { type RedactValue, redactDetail } from "./redact-detail.ts";
 
-/** Length of an answer beyond which the details of the error in it are not written: they may be as long. */
+/** Length of an answer beyond which the details of its error are not written: they may be as long. */
 const ANSWER_MAX = 64 * 1024;
-/** Tenants of a tool for which its explanation is remembered. */
+/** Maximum tenants of a tool whose explanation is remembered. */
 const EXPLAINED_MAX = 100;
-/** Explanations that are written in a second, on the main thread and at nobody's cost; further calls are kept without. */
+/** Explanations written in a second, on the main thread and charged to no tenant; further calls are kept without. */
 const EXPLAINED_RATE = 100;
 const EXPLANATION_MAX = 64 * 1024;
-/** More than a worker tells of its turns. */
+/** More than the length of a worker's report of turns. */
 const TURNS_LENGTH = 8 * 1024;
 
 export interface DetailOptions {
@@ -43,7 +43,7 @@ interface Explained {
   readonly text: string;
 }
 
-/** Writes the details of ended calls for the store. What is the same for many calls of a tool is written once. */
+/** Writes the details of ended calls for the store. Parts that many calls of a tool share are written once. */
 export class DetailWriter {
   readonly #options: DetailOptions;
   readonly #explained = new WeakMap<RegisteredTool, Map<string, Explained>>();
@@ -59,12 +59,12 @@ export class DetailWriter {
     return this.#options.redact === undefined && passwordSchemas(tool) === null;
   }
 
-  /** `null` where it cannot be written: the call has its result all the same. */
+  /** `null` if it cannot be written: the call has its result all the same. */
   write(call: EngineCall, end: EndFacts): DetailTexts | null {
     try {
       return this.#write(call, end);
     } catch {
-      // An error that a tool has made, or what `redact` returns, is no JSON.
+      // An error that a tool has made, or the result of `redact`, is no JSON.
       return null;
     }
   }
@@ -115,7 +115,7 @@ export class DetailWriter {
     return redact === undefined ? detail : redactDetail(detail, tool.info.name, redact);
   }
 
-  /** Inputs of a replay besides the journal; `null` where the kept parts do not determine the call. */
+  /** Inputs of a replay besides the journal; `null` if the kept parts do not determine the call. */
   #runOf(call: EngineCall, error: ToolError | null, reply: CallReply | null): string | null {
     const { tool, command } = call;
     const isOutside = error !== null && OUTSIDE.has(error.code);
@@ -126,8 +126,8 @@ export class DetailWriter {
   }
 
   /**
-   * An error without what may be a password: a violation quotes the value. The details of an error that the tool has
-   * returned are as long as the tool likes.
+   * An error without possible passwords: a violation quotes the value. The details of an error that the tool has
+   * returned have any length.
    */
   describe({ error }: ToolResult, tool: RegisteredTool, output: string | null): ToolError | null {
     if (error === null) return null;
@@ -146,7 +146,7 @@ export class DetailWriter {
     return output !== null && output.length > ANSWER_MAX ? (rest as ToolError) : error;
   }
 
-  /** `null` where too many were written lately. */
+  /** `null` if too many were written in this second. */
   #explanationOf({ tool, tenant, grants }: EngineCall): string | null {
     const byTenant = this.#explained.get(tool) ?? new Map<string, Explained>();
     this.#explained.set(tool, byTenant);

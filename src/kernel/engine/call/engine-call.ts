@@ -36,7 +36,7 @@ export interface CallStages {
   start(call: EngineCall, slot: Slot, queueMs: number): void;
   openSession(call: EngineCall): EngineSession;
   settle(call: EngineCall, reply: CallReply): void;
-  /** Ends a call that runs. */
+  /** Ends a running call. */
   stop(callNumber: number, failure: Failure): void;
   refuse(call: EngineCall, refusal: Refusal): void;
   /** Calls a listener among the call's options. A failure of it does not affect the call. */
@@ -54,14 +54,14 @@ export interface AdmittedCall {
   readonly options: ExecuteOptions;
   /** The call on whose behalf it is made. */
   readonly parent: EngineCall | null;
-  /** Its id, where that call is not here: this one has paused, and goes on. */
+  /** Its id, if that call is not in this process: this one has paused, and continues. */
   readonly parentCallId?: string | undefined;
 }
 
-/** Only a worker that is broken answers what the call has no tickets for. */
+/** Only a broken worker answers child calls for which the call has no tickets. */
 const NOT_ITS_OWN: Diverged = { kind: "diverged", message: "the call's worker answered what the host has to answer" };
 
-/** Parts of the engine from which the broker is told of a call. */
+/** Parts of the engine for the broker's data about a call. */
 interface BrokeredParts {
   readonly broker: Pick<BrokerClient, "accounts" | "binaryOf">;
   readonly events: Pick<Events, "isHeard">;
@@ -91,7 +91,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   resolve: (result: ToolResult) => void = () => undefined;
   /** Spans of the call; `null` without a tracer. */
   trace: CallTrace | null = null;
-  /** Creates the claim with which another process may store the result, if the call's key is in a shared ledger. */
+  /** Creates the claim by which another process may store the result, if the call's key is in a shared ledger. */
   claimOf: LedgerClaimOf | null = null;
   session: EngineSession | null = null;
   /** The end of the session of the last attempt. */
@@ -100,12 +100,12 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   account: HostAccount | null = null;
   /** Grants in force when the call left the queue; a later policy does not change them. */
   grants: Grants | undefined = undefined;
-  /** Whether it may be granted nothing but handlers of this thread. */
+  /** Whether it can only be granted handlers of this thread. */
   asksHost = false;
   /** Its child calls that its worker may run itself. */
   children: CallChildren | null = null;
   slot: Slot | null = null;
-  /** Number of attempts whose workers still work, although their replies are there. */
+  /** Number of attempts whose workers still work after their replies. */
   lingering = 0;
   isSettled = false;
   /** Running calls with the same signal. */
@@ -113,11 +113,11 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   /** The call's clock at its first start. */
   clockMs = 0;
   queueMs = 0;
-  /** When it was accepted, in milliseconds since the epoch, where calls are kept. */
+  /** Time of its acceptance, in milliseconds since the epoch, if calls are kept. */
   begunMs = 0;
-  /** Whether its record has its turns. */
+  /** Whether its record includes its turns. */
   tellsTurns = false;
-  /** When it was started again after its first start, in milliseconds since the epoch; `null` for most calls. */
+  /** Times of further starts, in milliseconds since the epoch; `null` for most calls. */
   #restartsMs: number[] | null = null;
   #hasBegun = false;
   /** Number of starts in earlier attempts, and number of those attempts. */
@@ -131,9 +131,9 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
   /** The worker's pipe to the broker, and the number of the start there. */
   #pipe: number | null = null;
   #attempt = 0;
-  /** What it waits for; `null` for a call that has never waited. */
+  /** Its waits; `null` for a call that has never waited. */
   waits: CallWaiting | null = null;
-  /** The step of its parent that asked for it; 0 without one. */
+  /** The step of its parent that requested it; 0 without one. */
   parentStep = 0;
   isResumed = false;
   /** The run before its pause. */
@@ -157,7 +157,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
     this.#stages = stages;
   }
 
-  /** Goes on from an earlier run of the call. */
+  /** Continues from an earlier run of the call. */
   resume(earlier: EarlierRun): void {
     this.#earlier = earlier;
     this.isResumed = true;
@@ -181,7 +181,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
     return this.tool.script;
   }
 
-  /** When it was started each time, in milliseconds since the epoch. */
+  /** Times of all of its starts, in milliseconds since the epoch. */
   get startsMs(): readonly number[] {
     return this.#hasBegun ? [this.clockMs, ...(this.#restartsMs ?? [])] : [];
   }
@@ -217,7 +217,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
     return this.#earlierEffects + (this.end?.effects ?? 0);
   }
 
-  /** The host's work for the call's capability calls; `null` where it made none. */
+  /** The host's work for the call's capability calls; `null` if it made none. */
   get hostUse(): HostUse | null {
     if (this.account === null || this.account.asks === 0) return null;
     const { asks, bytesAsked, bytesAnswered, hostMs } = this.account;
@@ -275,7 +275,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
     };
   }
 
-  /** Time of the host's threads for the call since this was last asked, in milliseconds. */
+  /** Time of the host's threads for the call since the last call of this, in milliseconds. */
   takeHostMs(): number {
     const totalMs = this.account?.hostMs ?? 0;
     const ms = totalMs - this.#toldHostMs;
@@ -298,7 +298,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
     this.callNumber = callNumber;
   }
 
-  /** Ends it as its parent's worker says that it has ended. */
+  /** Ends it with the end that its parent's worker has reported. */
   adopt({ output, startMs, wallMs, cpuMs, heapBytes, logs, dropped }: ChildReply): void {
     this.onStart(startMs - performance.timeOrigin, Math.floor(startMs));
     const outcome = { ok: true, json: output } as const;
@@ -322,7 +322,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
     this.#attempt = attempt;
     if (this.#hasBegun) (this.#restartsMs ??= []).push(Date.now());
     this.#hasBegun = true;
-    // The broker is told of calls that will ask; of others it asks itself.
+    // The broker gets calls that are expected to use it; about others it asks.
     if (pipe !== null && !this.asksHost && (this.session !== null || this.tool.usage.asks === true)) this.introduce();
   }
 
@@ -330,11 +330,11 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
     if (this.#pipe !== null) this.#openSession().begin(this.#pipe, this.#attempt);
   }
 
-  /** Ends the session of an attempt; `null` where it has asked nothing. */
+  /** Ends the session of an attempt; `null` if the call made no capability calls. */
   endSession({ attempts: attempt, deliveredCount, asked }: CallReply): SessionEnd | Promise<SessionEnd> | null {
     const { usage } = this.tool;
     if (asked !== undefined && usage.asks !== asked) usage.asks = asked;
-    // The broker has not asked yet who this is.
+    // The broker has not yet asked about the call.
     if (asked === true && this.session === null) this.introduce();
     return this.session?.end({ attempt, deliveredCount }, asked) ?? null;
   }

@@ -3,10 +3,10 @@ import { isHardened } from "../../base/protocol/script.ts";
 import { type Remedy, toolRemedy } from "../../base/remedy.ts";
 import type { RegisteredTool } from "../../tool/registered-tool.ts";
 
-/** What V8 says of an object that is frozen. */
+/** V8's messages about a frozen object. */
 const FROZEN =
   /^(?:Cannot (?:assign to read only|redefine|delete) property|Cannot (?:add|define) property .{0,200}, object is not extensible)/;
-/** The first frame of a stack in code that was made of a text: only there, code that is not strict can forget a variable. */
+/** The first frame of a stack in code made from a text: only such code can use an undeclared variable. */
 const MADE_OF_TEXT = /^[^\n]{0,1000}\n {4}at [^\n]{0,1000}(?:\beval at |<anonymous>:\d)/;
 
 const REMEDY =
@@ -17,7 +17,7 @@ interface Help {
   readonly remedies: readonly Remedy[];
 }
 
-/** Where a call fails as code does which needs a realm of its own: a module that fails so at its load gets one by itself. */
+/** Help for a call that needs a realm of its own. A module that fails so at its load gets such a realm by itself. */
 export function helpInFrozenRealm({ type, message, stack = "" }: Failure, tool: RegisteredTool): Help | null {
   if (!isHardened(tool.script)) return null;
   const isForgotten = type === "ReferenceError" && message.endsWith(" is not defined") && MADE_OF_TEXT.test(stack);

@@ -25,7 +25,7 @@ import type { LedgerClaimOf } from "../../base/ledger-claim.ts";
 
 /** Retry advice for a call that another process runs, in milliseconds. */
 const RETRY_AFTER_MS = 1_000;
-/** Callers that wait for the result of one running call. */
+/** Maximum callers that wait for the result of one running call. */
 const WAITING_MAX = 1_000;
 
 interface KeyedResult {
@@ -61,7 +61,7 @@ export class Idempotency {
   readonly #running = new Map<string, Running>();
   #isClosed = false;
 
-  /** `onRefuse`: a caller gets a refusal that no run has told of. */
+  /** `onRefuse`: called if a caller gets a refusal that no run has reported. */
   constructor(
     ledger: CallLedger,
     registry: ToolRegistry,
@@ -72,7 +72,7 @@ export class Idempotency {
     this.#onRefuse = onRefuse;
   }
 
-  /** Why calls with a new key are refused now; `null` where they are not. */
+  /** The reason for which calls with a new key are refused now; `null` if they are not. */
   get problem(): string | null {
     return this.#ledger.problem;
   }
@@ -91,7 +91,7 @@ export class Idempotency {
       await known.answer;
       return this.run(given, options, run);
     }
-    // Callers that wait for a result stand in no queue.
+    // Callers that wait for a result are in no queue.
     if (known !== undefined && known.waiting >= WAITING_MAX) return this.#refuse(crowded(call), options);
     const running = known ?? this.#start(keyed, options, run);
     const { result, isRepeated, isRefused = false } = await answerFor(call, signal, running);
@@ -133,7 +133,7 @@ export class Idempotency {
     return { result, isRepeated: false };
   }
 
-  /** Stored result of a call, or the reason not to run it; `null` if the call is to run. */
+  /** Stored result of a call, or the reason not to run it; `null` if the call may run. */
   async #recall(call: ReadCall, keyed: KeyedCall, options: Cancellable): Promise<KeyedResult | null> {
     const { limits, signal } = options;
     try {
@@ -163,8 +163,8 @@ export class Idempotency {
 }
 
 /**
- * Whether a call may run twice: a tool without capabilities has no effects, others declare it by annotations. A snippet has a
- * capability of its own, by which it calls tools.
+ * Whether a call may run twice: a tool without capabilities has no effects, others declare it by annotations. A snippet
+ * has a capability of its own for its tool calls.
  */
 export function isRepeatable(tool: RegisteredTool | undefined): boolean {
   if (tool === undefined) return false;
@@ -187,7 +187,7 @@ interface Keyed {
   readonly asked: string;
 }
 
-/** `null` for calls that admission is to refuse. A call is hostile input: it may be an object that throws when it is read. */
+/** `null` for calls that admission refuses. A call is hostile input: it may be an object that throws at a read. */
 function readKeyed(given: ToolCall, options: ExecuteOptions, registry: ToolRegistry): Keyed | null {
   const { signal, tenant = "", idempotencyKey: key }: { readonly [Name in keyof ExecuteOptions]?: unknown } = options;
   if (typeof tenant !== "string" || typeof key !== "string" || key.length > CALL_ID_MAX) return null;
@@ -214,7 +214,7 @@ function isAbsentOrName(value: unknown): value is string | undefined {
   return value === undefined || isName(value);
 }
 
-/** A copy as admission makes one; `TOO_LARGE` for arguments that it is to refuse. */
+/** A copy like that of admission; `TOO_LARGE` for arguments that admission refuses. */
 function copyOf(args: unknown, maxBytes: number): unknown {
   const text = writePlain(args, maxBytes);
   return text === TOO_LARGE ? text : parseWithDigits(text === NOT_PLAIN ? writeAny(args) : text);
@@ -242,7 +242,7 @@ function answerFor(call: ReadCall, signal: AbortSignal | undefined, running: Run
 
 /** Whether the call did not run to an end, so that its key may run again. */
 function isStillToBe({ error, metadata }: ToolResult): boolean {
-  // A call that has paused keeps its key, and goes on.
+  // A paused call keeps its key, and continues later.
   if (error === null || error.code === "paused") return false;
   if (error.retryable || metadata.attempts === 0) return true;
   // Details of a cancelled call count its effects; without details it had none.

@@ -1,7 +1,7 @@
-/** Calls that are kept in a second, and at once after a quiet time: of all tenants, and of one. */
+/** Calls that are kept in a second, and at once after a pause: of all tenants, and of one. */
 const ALL = { perSecond: 2_000, atOnce: 10_000 };
 const ONE = { perSecond: 500, atOnce: 2_000 };
-/** Tenants whose rates are known. */
+/** Maximum number of tenants with known rates. */
 const TENANTS_MAX = 1_000;
 
 class Allowance {
@@ -9,7 +9,7 @@ class Allowance {
   readonly #perMs: number;
   #left: number;
   #lastMs = 0;
-  /** Calls that were not kept since the last that was. */
+  /** Calls that were not kept since the last kept one. */
   skipped = 0;
 
   constructor({ perSecond, atOnce }: typeof ALL) {
@@ -32,14 +32,14 @@ class Allowance {
 }
 
 /**
- * Decides which calls are kept where they come fast: keeping one takes the host some 8 µs of its threads, which is more
- * than a short call takes. No tenant takes the place of another, and no success that of a failure.
+ * Decides which calls are kept if they come fast: keeping one takes some 8 µs of the host's threads, which is more than
+ * a short call takes. No tenant takes the place of another, and no success that of a failure.
  */
 export class KeepRate {
   readonly #succeeded = new RateOf();
   readonly #failed = new RateOf();
 
-  /** For how many calls this one is kept: itself, and those of its tenant before it that were not. 0: it is not kept. */
+  /** Number of calls that this one counts for: itself, and earlier ones of its tenant that were not kept. 0: none. */
   standsFor(tenant: string, isFailed: boolean, nowMs: number): number {
     return (isFailed ? this.#failed : this.#succeeded).standsFor(tenant, nowMs);
   }

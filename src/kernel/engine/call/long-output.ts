@@ -10,8 +10,8 @@ const PARSED_AT_ONCE = 256 * 1024;
 const PIECE = 64 * 1024;
 
 /**
- * Whether an output stays text until it is read: it is long, and nothing but its caller needs its value. A tool's
- * contract or a cut of its characters may have to read it.
+ * Whether an output stays text until it is read: it is long, and only its caller needs its value. Otherwise a tool's
+ * contract, or a cut of its characters, may have to read it.
  */
 export function staysText(json: string, { readResult, outputChars }: RegisteredTool): boolean {
   return json.length > PARSED_AT_ONCE && readResult === null && outputChars === null;

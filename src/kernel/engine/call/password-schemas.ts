@@ -4,8 +4,8 @@ import type { RegisteredTool } from "../../tool/registered-tool.ts";
 const SCHEMAS = new WeakMap<RegisteredTool, string | null>();
 
 /**
- * JSON of the schemas of a tool's input and output, where they may say that a value is a password; else `null`. Written
- * once for each version of a tool, as when it is registered.
+ * JSON of the schemas of a tool's input and output, if they may declare a value as a password; else `null`. Written
+ * once for each version of a tool, from its registered schemas.
  */
 export function passwordSchemas(tool: RegisteredTool): string | null {
   const known = SCHEMAS.get(tool);

@@ -2,9 +2,9 @@ import { DIGITS_MAX, digitsOf, rawDigits } from "../../base/exact-json.ts";
 import { NESTING_MAX } from "../../base/json.ts";
 import { isWritable } from "../../base/json-writer.ts";
 
-/** A value is no plain data, or too deep or odd to copy quickly. */
+/** A value is no plain data, or is too deep or too irregular to copy quickly. */
 export const NOT_PLAIN = Symbol("not plain");
-/** A value has more bytes of JSON than it may have. */
+/** The JSON of a value has more bytes than its limit. */
 export const TOO_LARGE = Symbol("too large");
 
 /** The room that a copy has left, and whether it has a `WideObject`. */
@@ -21,7 +21,7 @@ const LONG_TEXT = 4 * 1024;
 const EMPTY_OBJECT = Object.freeze({});
 const EMPTY_LIST = Object.freeze([]);
 
-/** An object of so many members that to make one, and to list its members again, takes longer than to write it. */
+/** An object with so many members that creating it, and listing its members again, takes longer than writing it. */
 class WideObject {
   readonly names: readonly string[];
   /** `undefined` for a member that JSON leaves out. */
@@ -34,10 +34,9 @@ class WideObject {
 }
 
 /**
- * JSON of plain data, each property read once; `NOT_PLAIN` for values that JSON writes in another way than they are.
- *
- * Stops with `TOO_LARGE` after `maxBytes`, so that a value costs no more than its limit, however large it is. What is
- * counted is never more than what JSON has: a text with other characters than those of ASCII may still be too large.
+ * JSON of plain data, each property read once; `NOT_PLAIN` for values that JSON changes. Stops with `TOO_LARGE` after
+ * `maxBytes`, so that a value costs no more than its limit, regardless of its size. The count is never above the bytes
+ * of the JSON: a text with characters beyond ASCII may still be too large.
  */
 export function writePlain(
   value: unknown,
@@ -77,7 +76,7 @@ function copyValue(value: unknown, depth: number, copying: Copying): unknown {
   }
 }
 
-/** An integer that JSON has as a number although none can hold it. */
+/** An integer that JSON has as a number, although no JavaScript number can. */
 function copyDigits(digits: string, copying: Copying): unknown {
   copying.leftBytes -= digits.length;
   return digits.length > DIGITS_MAX ? NOT_PLAIN : rawDigits(digits);
@@ -133,7 +132,7 @@ function copyMember(name: string, own: unknown, depth: number, copying: Copying)
   return copying.leftBytes < 0 ? NOT_PLAIN : copied;
 }
 
-/** Adds a member that an assignment would take for something else. */
+/** Adds a member that an assignment would not add as a member. */
 function define(object: object, key: string, value: unknown): void {
   Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
 }
@@ -152,7 +151,7 @@ function copyList(value: readonly unknown[], depth: number, copying: Copying): u
   return copy;
 }
 
-/** JSON of a copy that has wide objects. */
+/** JSON of a copy with wide objects. */
 function writeCopy(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(writeCopy).join(",")}]`;
   if (value instanceof WideObject) return writeMembers(value.names, value.values);

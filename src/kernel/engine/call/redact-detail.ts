@@ -5,12 +5,12 @@ import { REDACTED } from "../../store/calls/call-redaction.ts";
 
 /**
  * The embedder's redaction of a value, called for each text, number and boolean of a call's detail before it is kept;
- * returns what is kept in its place. `pointer`: its place in the detail, as `/arguments/user/email`. What it throws makes
- * the value `[redacted]`.
+ * returns the value to keep instead. `pointer`: its place in the detail, as `/arguments/user/email`. If it throws, the
+ * value is `[redacted]`.
  */
 export type RedactValue = (value: unknown, place: { readonly tool: string; readonly pointer: string }) => unknown;
 
-/** Length of a part above which it is not kept: it is parsed on this thread. */
+/** Length of a part above which it is not kept, because it is parsed on this thread. */
 const PARSED_MAX = 64 * 1024;
 
 /** A detail whose values went through the embedder's function. */

@@ -1,9 +1,9 @@
 import type { ToolCall, ToolResult } from "../../base/result.ts";
 
-/** Loads the tool of a call, where it is not registered before. Resolves with the call's result where it cannot be loaded. */
+/** Loads the tool of a call, if it is not registered yet. Resolves with the call's result if it cannot be loaded. */
 export type LoadTool = (call: ToolCall, whose: { readonly tenant?: string }) => Promise<ToolResult | null>;
 
-/** Loaders of tools that are registered when they are first called. */
+/** Loaders of tools that are registered at their first call. */
 export class ToolLoaders {
   readonly #loaders = new Set<LoadTool>();
 
@@ -11,7 +11,7 @@ export class ToolLoaders {
     return this.#loaders.size === 0;
   }
 
-  /** Has a loader asked before each child call, until the returned object is disposed. */
+  /** Has a loader called before each child call, until the returned object is disposed. */
   add(load: LoadTool): Disposable {
     this.#loaders.add(load);
     return { [Symbol.dispose]: () => void this.#loaders.delete(load) };

@@ -18,7 +18,7 @@ import { dataText } from "./effect-answer.ts";
 
 /** The same for the data of an approval, whose schema is that of its output. */
 const DATA_TEXT = `const ${SCRIPT_EXPORTS} = { default: ({ data }) => data };`;
-/** A tool that gives back its arguments, with their defaults: its isolate checks them before. */
+/** A tool that returns its arguments, with their defaults: its isolate checks them before. */
 const TEXT = `const ${SCRIPT_EXPORTS} = { default: (input) => input };`;
 const RULES_MAX = 1_000;
 const DATA_SCHEMAS_MAX = 50;
@@ -30,17 +30,17 @@ interface CheckParts {
   readonly nextCallNumber: () => number;
 }
 
-/** Arguments with their defaults as JSON, or what is wrong with them. */
+/** Arguments with their defaults as JSON, or their mistakes. */
 export type CheckedArguments =
   { readonly kind: "valid"; readonly args: string } | { readonly kind: "invalid"; readonly failure: Failure };
 
 /** The call whose arguments are checked. */
 type CheckedCall = Pick<EngineCall, "callId" | "tool" | "tenant" | "limits" | "options" | "parent">;
 
-/** The call for which something is checked. */
+/** The call on whose behalf a value is checked. */
 type CheckingCall = Omit<CheckedCall, "tool"> & { readonly tool: { readonly info: { readonly name: string } } };
 
-/** Checks arguments against schemas in isolates, as calls do, in a slot and at the expense of their tenant. */
+/** Checks arguments against schemas in isolates, as for calls, in a slot and charged to their tenant. */
 export class ArgumentChecks {
   readonly #parts: CheckParts;
   /** Scripts that check the conditions of rules. */
@@ -53,7 +53,7 @@ export class ArgumentChecks {
     this.#parts = parts;
   }
 
-  /** Checks arguments against the schema of the call's tool, and whether what is shown of them can be what runs. */
+  /** Checks arguments against the schema of the call's tool, and whether the shown arguments are the ones that run. */
   async check(call: CheckedCall, args: string): Promise<CheckedArguments> {
     const { script } = call.tool;
     const { registrant, digest, memoryMb, name, version } = script;
@@ -61,18 +61,18 @@ export class ArgumentChecks {
     const checks = { input: script.checks.input, output: "" };
     const checking = { ...PLAIN, ...who, name, version, memoryMb, key: `${script.key} arguments`, checks };
     const checked = await this.#run(call, checking, args);
-    // Its isolate cannot give them back.
+    // Its isolate cannot return them.
     return checked.kind === "invalid" && checked.failure.code === "invalid_output" ? INFINITE : checked;
   }
 
   /** Whether arguments match the condition of a rule. */
   async matches(call: CheckingCall, when: JsonSchema, args: string): Promise<boolean> {
     const checked = await this.#run(call, this.#scriptOf(when), args);
-    // What cannot be decided asks a person.
+    // An undecided condition requires an approval.
     return checked.kind === "valid" || checked.failure.code !== "invalid_arguments";
   }
 
-  /** Reads the schema of the data of an approval. Throws a `CallFailure` that says what is wrong with it. */
+  /** Reads the schema of the data of an approval. Throws a `CallFailure` that names its mistake. */
   async requireSchema(tenant: string, schema: JsonSchema): Promise<void> {
     try {
       await this.#dataScript(tenant, schema);
@@ -82,7 +82,7 @@ export class ArgumentChecks {
     }
   }
 
-  /** JSON of the data of a decision, if the call may get it. Throws a `RangeError` or a `GloveboxError` that says why not. */
+  /** JSON of the data of a decision, if the call may get it. Throws a `RangeError` or `GloveboxError` otherwise. */
   async dataOf(
     { callId, tool: name, tenant }: Pick<DurableCall, "callId" | "tool" | "tenant">,
     { schema, state }: Pick<CallWait & { readonly kind: "approval" }, "schema" | "state">,
@@ -101,7 +101,7 @@ export class ArgumentChecks {
     throw new GloveboxError("invalid_arguments", words, { violations });
   }
 
-  /** The schema is that of a call's code: a build process compiles it. Rejects with a `GloveboxError`. */
+  /** The schema comes from a call's code: a build process compiles it. Rejects with a `GloveboxError`. */
   #dataScript(tenant: string, schema: JsonSchema): Promise<ToolScript> {
     const key = `data ${hash("sha256", JSON.stringify(schema))}`;
     const known = this.#data.get(key);
@@ -110,7 +110,7 @@ export class ArgumentChecks {
       (checks) => ({ ...PLAIN, text: DATA_TEXT, name: "(data)", version: "0.0.0", memoryMb: 32, key, checks }) as const,
     );
     this.#data.set(key, made);
-    // It may only have been late.
+    // The build may only have been too slow.
     made.catch(() => this.#data.delete(key));
     return made;
   }

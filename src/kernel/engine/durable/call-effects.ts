@@ -17,7 +17,7 @@ export interface EffectParts {
   readonly registry: Pick<ToolRegistry, "get">;
   /** All capabilities of the engine, by name. */
   readonly capabilities: ReadonlyMap<string, Pick<Capability, "methods">>;
-  /** Whether the embedder redacts what is kept: then no values of effects are shown. */
+  /** Whether the embedder redacts kept values: then no values of effects are shown. */
   readonly isRedacted: boolean;
 }
 
@@ -45,7 +45,7 @@ export function effectsOf(call: KeptCall, asks: readonly JournalAsk[], parts: Ef
   return { effects: all.slice(omitted), effectsOmitted: omitted };
 }
 
-/** `null` where it has not happened. */
+/** `null` if it has not happened. */
 function stateOf({ step, answer }: JournalAsk, { state, waits }: KeptCall): CallEffect["state"] | null {
   const own = waits.filter((wait) => wait.step === step);
   const approval = own.find(({ kind }) => kind === "approval");
@@ -76,7 +76,7 @@ function ofTool(
   return { ...shown, arguments: JSON.stringify(values).slice(0, ARGUMENTS_MAX) };
 }
 
-/** Whether values of a call are shown as they are: none of them may be a password, as in the history of calls. */
+/** Whether values of a call are shown unchanged: none of them may be a password, as in the history of calls. */
 function mayShow({ tool: name, tenant, script }: KeptCall, registry: EffectParts["registry"]): boolean {
   // A program's tool is not registered, and its schema has no password.
   if (script === null) return true;

@@ -23,7 +23,7 @@ import { withShownWaits } from "./shown-arguments.ts";
 
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 200;
-/** Calls among which one list looks for those that are stale. */
+/** Maximum calls among which one list finds the stale ones. */
 const LOOKED_MAX = 2_000;
 const ID_MAX = 128;
 const NOT_ENDED = CALL_STATES.filter((state) => state !== "ended");
@@ -59,12 +59,12 @@ export class CallReader {
       const own = calls.filter(({ tool }) => isAmong(tools, tool));
       const shown = withShownWaits(own, this.#parts.registry).map((call) => this.#told(call));
       found.push(...shown.filter(({ isStale }) => stale === undefined || isStale === stale));
-      // Which tools are registered is not known to the store.
+      // The store does not know the registered tools.
     } while (stale !== undefined && cursor !== null && found.length < query.limit && looked < LOOKED_MAX);
     return { calls: found, cursor };
   }
 
-  /** A call without what it has done. `isChecked`: all that is kept of it is read, and found where it was changed. */
+  /** A call without its runs and effects. `isChecked`: all of its stored parts are read, which detects changed ones. */
   async get(id: string, whose: DurableOfWhom = {}, isChecked = false): Promise<DurableCall | undefined> {
     const found = await this.#find(id, whose, isChecked);
     return found === undefined ? undefined : this.read(found.call);

@@ -26,7 +26,7 @@ import { type StoredPause, storePause, takeSurely, TAKEN_OVER } from "./durable-
 import { editedCall } from "./shown-arguments.ts";
 import { refusalOf } from "./wait-answer.ts";
 
-/** Pauses between looks at a run that is on its way to rest. */
+/** Pauses between looks at a run that is about to rest. */
 const LOOK_LEAST_MS = 5;
 const LOOK_MOST_MS = 500;
 
@@ -36,9 +36,9 @@ interface WaitParts {
   readonly entropyKey: string;
   readonly holder: string;
   readonly waiting: Pick<WaitingOptions, "expiresMs" | "lingerMs">;
-  /** It has been stored, and its run ends. */
+  /** Called when it has been stored, and its run ends. */
   readonly onPause: (waits: CallWaits) => void;
-  /** It goes on with a wait that was settled while it ran. */
+  /** Called when it continues with a wait that was settled while it ran. */
   readonly onSettle: (waits: CallWaits, settled: RunWait) => void;
 }
 
@@ -56,20 +56,20 @@ export interface StoredLeg {
   readonly leg: number;
   readonly isStored: boolean;
   readonly waits: readonly RunWait[];
-  /** When the call is cancelled, if it has not ended; `null` where it is not stored yet. */
+  /** Time at which the call is cancelled, if it has not ended; `null` if it is not stored yet. */
   readonly endsMs: number | null;
   /** Processor time of earlier runs, in milliseconds. */
   readonly cpuMs: number;
 }
 
-/** `leg`: 1 for a call that runs, and 0 for one that waits for its start. */
+/** `leg`: 1 for a running call, and 0 for one that waits for its start. */
 export function newLeg(leg: 0 | 1): StoredLeg {
   return { id: `c_${randomBytes(12).toString("base64url")}`, leg, isStored: false, waits: [], endsMs: null, cpuMs: 0 };
 }
 
 /**
- * The waits of one run of a call. Once the run has nothing left to do but wait, its journal and its waits are stored, and
- * the run is ended; in a later run, each wait is asked for again, and is answered if it is settled.
+ * The waits of one run of a call. Once the run only waits, its journal and its waits are stored, and the run is ended;
+ * in a later run, each wait is requested again, and is answered if it is settled.
  */
 export class CallWaits implements CallWaiting {
   readonly id: string;
@@ -78,28 +78,28 @@ export class CallWaits implements CallWaiting {
   isStored: boolean;
   isStoring = false;
   isPaused = false;
-  /** Whether it is the first run of a call that was stored before: its caller waits for it, and may make the call again. */
+  /** Whether it is the first run of a call that was stored before: its caller waits, and may repeat the call. */
   isStart = false;
   readonly #parts: WaitParts;
   readonly #endsMs: number | null;
   readonly #earlierMs: number;
   readonly #known = new Map<number, RunWait>();
   readonly #open = new Map<number, OpenWait>();
-  /** JSON of the arguments of approved calls that a person has edited, by the steps that asked for them. */
+  /** JSON of the arguments of approved calls that a person has edited, by the steps that requested them. */
   readonly #edits = new Map<number, string>();
-  /** Details of failures that the run has heard of, by their codes and messages. */
+  /** Details of failures that the run has received, by their codes and messages. */
   readonly #details = new Map<string, object>();
-  /** What the store does not have yet of this run. */
+  /** Journal lines of this run that are not stored yet. */
   readonly #lines: JournalLine[] = [];
   #lastLine = 0;
   #sending: Promise<void> = Promise.resolve();
-  /** When the store was last asked whether the run is still the call's, by `performance.now()`. */
+  /** Time at which the store last confirmed that the run is still the call's, by `performance.now()`. */
   #confirmedMs = performance.now();
   #idle: CallIdle | null = null;
-  /** When that was heard, by `performance.now()`. */
+  /** Time of that report, by `performance.now()`. */
   #idleMs = 0;
   #isLooking = false;
-  /** It is stored, or may be: the run hears nothing more. */
+  /** It is stored, or may be: the run gets no more answers. */
   #isOver = false;
 
   constructor(call: EngineCall, { id, leg, isStored, waits, endsMs, cpuMs }: StoredLeg, parts: WaitParts) {
@@ -121,7 +121,7 @@ export class CallWaits implements CallWaiting {
     if (refusal !== null) this.#failure(refusal.code, refusal.message, refusal.details);
   }
 
-  /** What the run may end with. */
+  /** A failure with which the run may end. */
   #failure(code: CallFailure["code"], message: string, details?: object): CallFailure {
     if (details !== undefined) this.#details.set(`${code} ${message}`, details);
     return new CallFailure(code, message, details);
@@ -136,23 +136,23 @@ export class CallWaits implements CallWaiting {
     return failure(toolError(error.code, error.message, { ...error.details, ...details }), metadata);
   }
 
-  /** The wait of a step as an earlier run left it. */
+  /** The wait of a step in the state in which an earlier run left it. */
   known(step: number): RunWait | undefined {
     return this.#known.get(step);
   }
 
-  /** The call itself, where its arguments were edited before its start; or the child call of a step. */
+  /** The call itself, if its arguments were edited before its start; or the child call of a step. */
   edited(step: number, tool: RegisteredTool): EditedCall | undefined {
     const args = this.#edits.get(step);
     return args === undefined ? undefined : editedCall(args, tool);
   }
 
-  /** Waits of this run, with what they are. */
+  /** Waits of this run, with their subjects. */
   get open(): readonly NewWait[] {
     return Array.from(this.#open.values(), ({ wait }) => wait);
   }
 
-  /** Resolves when the wait is settled: in this run, or in a later one. Throws a `CallFailure` where it cannot wait. */
+  /** Resolves when the wait is settled: in this run, or in a later one. Throws a `CallFailure` if it cannot wait. */
   wait(step: number, wait: WaitKind, expiresMs: number | null): Promise<RunWait> {
     const known = this.#known.get(step);
     const isSame = known !== undefined && isSameWait(known, wait);
@@ -191,12 +191,12 @@ export class CallWaits implements CallWaiting {
     return isLate ? this.#sendLines(true) : Promise.resolve();
   }
 
-  /** Stores lines in their order: those before are stored once these are. */
+  /** Stores lines in their order: earlier lines are stored once these are. */
   #sendLines(isAsked = false): Promise<void> {
     return this.#inTurn(() => this.#storeLines(isAsked));
   }
 
-  /** Does one thing with the store after the other. */
+  /** Runs one operation of the store after the other. */
   #inTurn<Value>(work: () => Promise<Value>): Promise<Value> {
     const done = this.#sending.then(work);
     const ended = (): void => undefined;
@@ -236,7 +236,7 @@ export class CallWaits implements CallWaiting {
     this.#fail(this.isPaused ? "paused" : "cannot_pause", "the run of the call has ended");
   }
 
-  /** Nobody waits any more for the calls that it has made. The store knows which, once it has the call. */
+  /** Cancels child calls that are not waited for any more. A stored call's are known to the store. */
   #leave(waits: readonly NewWait[]): void {
     for (const { wait } of waits) {
       if (wait.kind !== "call") continue;
@@ -245,12 +245,12 @@ export class CallWaits implements CallWaiting {
     }
   }
 
-  /** Resolves when what was appended is stored, or cannot be. */
+  /** Resolves when the appended lines are stored, or cannot be. */
   sent(): Promise<void> {
     return this.#sending;
   }
 
-  /** Why the call cannot wait; `null` where it can. A child call waits with its parent. */
+  /** The reason for which the call cannot wait; `null` if it can. A child call waits with its parent. */
   obstacle(): string | null {
     const { options, parent } = this.call;
     if (parent?.waits instanceof CallWaits) {
@@ -262,7 +262,7 @@ export class CallWaits implements CallWaiting {
     return this.obstacleToKeeping();
   }
 
-  /** Why the call cannot go on in another run; `null` where it can. */
+  /** The reason for which the call cannot continue in another run; `null` if it can. */
   obstacleToKeeping(): string | null {
     const { tool } = this.call;
     if (this.#parts.executor.watch === undefined) return "this kind of executor does not tell when a call waits";
@@ -273,7 +273,7 @@ export class CallWaits implements CallWaiting {
     return null;
   }
 
-  /** Looks at the run until it is at rest, or goes on. */
+  /** Looks at the run until it is at rest, or continues. */
   async #look(): Promise<void> {
     this.#isLooking = true;
     let pauseMs = LOOK_LEAST_MS;
@@ -281,14 +281,14 @@ export class CallWaits implements CallWaiting {
       if (await this.#tryPause(idle)) break;
       if (this.#idle !== idle) pauseMs = LOOK_LEAST_MS;
       idle = this.#idle;
-      // What it has asked may still be on its way to the broker.
+      // Its capability calls may still be on their way to the broker.
       await delay(pauseMs);
       pauseMs = Math.min(2 * pauseMs, LOOK_MOST_MS);
     }
     this.#isLooking = false;
   }
 
-  /** Whether the run has paused, or goes on with what was settled meanwhile. */
+  /** Whether the run has paused, or continues with waits that were settled meanwhile. */
   async #tryPause(idle: CallIdle): Promise<boolean> {
     const { call } = this;
     if (this.#isDueSoon(idle)) return false;
@@ -302,7 +302,7 @@ export class CallWaits implements CallWaiting {
     }
   }
 
-  /** What the run asks meanwhile waits for the store's answer. */
+  /** Capability calls made meanwhile wait for the store's answer. */
   async #pause(snapshot: SessionSnapshot, open: readonly number[], idle: CallIdle): Promise<boolean> {
     if (this.call.isSettled || this.#idle !== idle) return false;
     if (snapshot.kind === "refused") return this.#fail("cannot_pause", `the call cannot be kept: ${snapshot.reason}`);
@@ -314,12 +314,12 @@ export class CallWaits implements CallWaiting {
     return this.#store({ runs: this.#runs(), journal, plan, wakeMs }, idle, nowMs);
   }
 
-  /** Time until the run's next timer, which comes nearer while the run is looked at. */
+  /** Time until the run's next timer, which decreases during the looks at the run. */
   #dueInMs({ dueInMs }: CallIdle): number | null {
     return dueInMs === null ? null : Math.max(0, dueInMs - (performance.now() - this.#idleMs));
   }
 
-  /** Whether the run's next timer is so near that it is waited for. */
+  /** Whether the run's next timer is so near that the run is not paused. */
   #isDueSoon(idle: CallIdle): boolean {
     const dueInMs = this.#dueInMs(idle);
     return dueInMs !== null && dueInMs <= this.#parts.waiting.lingerMs;
@@ -333,7 +333,7 @@ export class CallWaits implements CallWaiting {
     return JSON.stringify({ run, program: tool.program?.kept() ?? null, cpuMs } satisfies DurableRuns);
   }
 
-  /** Stores the pause after what was appended before. What is appended meanwhile waits: it is in the journal, or the run is over. */
+  /** Stores the pause after earlier lines. Later ones wait: they are in the journal, or the run is over. */
   #store(kept: KeptRun, idle: CallIdle, nowMs: number): Promise<boolean> {
     const { id, leg, call, isStored } = this;
     const { take, waiting, holder } = this.#parts;
@@ -357,7 +357,7 @@ export class CallWaits implements CallWaiting {
       case "stored":
         this.#isOver = true;
         this.isStored = true;
-        // It has ended meanwhile, and the store hears of that next.
+        // It has ended meanwhile, and its end is stored next.
         if (call.isSettled) return true;
         this.isPaused = true;
         onPause(this);
@@ -368,7 +368,7 @@ export class CallWaits implements CallWaiting {
       case "refused":
         return this.#fail(stored.code, stored.message, stored.details);
       case "unknown":
-        // It hears nothing more, so that it does nothing that another run may do.
+        // It gets no more answers, so that it cannot do what another run may do.
         this.#isOver = true;
         this.isStored = true;
         executor.cancel(call.callNumber, "outcome_unknown", stored.message);
@@ -386,7 +386,7 @@ export class CallWaits implements CallWaiting {
     this.#parts.onSettle(this, wait);
   }
 
-  /** All that waits fails, and the run goes on. */
+  /** Fails all waits, and the run continues. */
   #fail(code: CallFailure["code"], message: string, details?: object): true {
     const open = [...this.#open.values()];
     this.#open.clear();

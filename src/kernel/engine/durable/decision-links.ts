@@ -5,31 +5,31 @@ import type { ResolvedTarget } from "./notify-options.ts";
 /** A wait that a link decides. */
 export type LinkedWait = CallWait & { readonly kind: "approval" };
 
-/** Maximum time for which a link is good. */
+/** Maximum time for which a link is valid. */
 const LINK_MS = 7 * 24 * 60 * 60 * 1_000;
 const PATH = "/v1/decisions/";
 const TOKEN = /^([0-9a-f]{16})~(c_[\w.-]{1,126})~(\d{1,9})~([0-9a-z]{1,9})~([\w-]{43})$/;
 
-/** Content of a token, before anybody has checked it. */
+/** Content of a token that has not been checked. */
 export interface ReadToken {
   readonly target: ResolvedTarget;
   readonly id: string;
   readonly step: number;
   readonly expiresMs: number;
-  /** Whether the token is one for what the wait shows. */
+  /** Whether the token is one for the content that the wait shows. */
   readonly isFor: (wait: LinkedWait) => boolean;
 }
 
 /**
- * Why a wait cannot be decided by a link, in words; `null` where it can. A link says nothing about who follows it, and sends
- * no data.
+ * The reason for which a wait cannot be decided by a link, in words; `null` if it can. A link does not identify its
+ * user, and sends no data.
  */
 export function linkObstacle({ by, schema }: LinkedWait): string | null {
   if (by.length > 0) return "a rule names the keys that decide this: a link cannot";
   return schema === null ? null : "this approval needs data, which a link cannot send";
 }
 
-/** The address at which a wait is decided; `null` where none is given. */
+/** The address at which a wait is decided; `null` if none is given. */
 export function linkOf(
   target: ResolvedTarget,
   { id, expiresAt }: Pick<DurableCall, "id"> & { readonly expiresAt: string | null },
@@ -43,7 +43,7 @@ export function linkOf(
   return `${target.links}${PATH}${[target.id, id, wait.step, expires, mac].join("~")}`;
 }
 
-/** Reads a token; `null` where no target has made such tokens. */
+/** Reads a token; `null` if no target has made such tokens. */
 export function readToken(token: string, targets: readonly ResolvedTarget[]): ReadToken | null {
   const [, targetId, id = "", step = "", expires = "", mac = ""] = TOKEN.exec(token) ?? [];
   const target = targets.find((one) => one.id === targetId && one.links !== null);
@@ -57,7 +57,7 @@ export function readToken(token: string, targets: readonly ResolvedTarget[]): Re
   };
 }
 
-/** Whoever knows the secret of a target may make links, too. */
+/** Any owner of a target's secret can make links, too. */
 function macOf({ key }: ResolvedTarget, id: string, step: number, expires: string, digest: string): string {
   const own = createHmac("sha256", key).update("glovebox decision link").digest();
   return createHmac("sha256", own).update([id, step, expires, digest].join("\n")).digest("base64url");

@@ -25,8 +25,8 @@ export interface DurableFilter extends DurableOfWhom {
   readonly state?: CallState | readonly CallState[];
   readonly tool?: string;
   /**
-   * Only calls that are stale, or only those that are not: see `DurableCall.isStale`. A page may then have fewer calls than
-   * its `limit`, as one list looks at no more than 2,200. Default: all.
+   * Only calls that are stale, or only those that are not: see `DurableCall.isStale`. A page may then have fewer calls
+   * than its `limit`, as one list reads no more than 2,200. Default: all.
    */
   readonly stale?: boolean;
   /** 1 to 200. Default 50. */
@@ -34,12 +34,12 @@ export interface DurableFilter extends DurableOfWhom {
   readonly cursor?: string;
 }
 
-/** Who decides: the name of a key, or `null` where no keys are required, as in a library. */
+/** The decider: the name of a key, or `null` if no keys are required, as in a library. */
 export interface Decider extends DurableOfWhom {
   readonly key: string | null;
 }
 
-/** Thrown where a call is no longer as the decision assumes, or may not be decided so: `call` is what there is now. */
+/** Thrown if a call is not in the state that the decision assumes, or may not be decided so. `call`: its state now. */
 export class DecisionConflict extends Error {
   override readonly name = "DecisionConflict";
   readonly call: DurableCall;
@@ -50,30 +50,30 @@ export class DecisionConflict extends Error {
   }
 }
 
-/** How long to wait for the end of a call, at most and by default 25,000 milliseconds, and what stops the waiting. */
+/** Time to wait for the end of a call, at most and by default 25,000 milliseconds, and the signal that stops it. */
 export interface EndWait {
   readonly waitMs?: number;
   readonly signal?: AbortSignal;
 }
 
-/** How long to wait for an undoing, and whether to try again. */
+/** Time to wait for an undoing, and whether to retry it. */
 export interface UndoWait extends EndWait {
   /**
-   * Whether effects whose undoing has failed are tried again, and only these, where the last try has ended. It may be done
-   * four times. Default: false.
+   * Whether effects whose undoing has failed are retried, and only these, if the last try has ended. At most four
+   * times. Default: false.
    */
   readonly again?: boolean;
 }
 
 /**
- * What became of an effect of a call that was undone. `undone`: its tool's `undo` has ended without an error; `failed`: with
- * one; `no_undo`: its tool has none; `irreversible`: the call did it itself, as by a request of `fetch`; `in_doubt`: nobody
- * knows whether it happened, or whether it was undone.
+ * The outcome of the undoing of an effect. `undone`: its tool's `undo` has ended without an error; `failed`: with one;
+ * `no_undo`: its tool has none; `irreversible`: the call itself did it, for example by a request of `fetch`;
+ * `in_doubt`: it is unknown whether it happened, or whether it was undone.
  */
 export interface UndoneEffect {
   /** Number of the capability call within the call, from 1. */
   readonly step: number;
-  /** Durable id of the call below that did it; absent where the call did it itself. */
+  /** Durable id of the call below that did it; absent if the call itself did it. */
   readonly call?: string;
   /** Capability and method, as `tools.call`. */
   readonly asked: string;
@@ -85,10 +85,10 @@ export interface UndoneEffect {
 
 /** A call's undoing. It is a call of its own, and may wait, too. */
 export interface UndoReport {
-  /** The id of the call that undoes: that of the other with `.undo`, of a second try with `.undo.2`. */
+  /** The id of the undoing call: that of the other with `.undo`, or `.undo.2` for a second try. */
   readonly id: string;
   readonly state: CallState;
-  /** Each effect, the last one first; `null` where the undoing has not ended, or has failed as a whole. */
+  /** Each effect, the last one first; `null` if the undoing has not ended, or has failed as a whole. */
   readonly effects: readonly UndoneEffect[] | null;
   /** The error of the undoing as a whole. */
   readonly error: ToolError | null;
@@ -103,36 +103,39 @@ export type LinkedCall =
       readonly wait: CallWait & { readonly kind: "approval" };
       readonly decide: (decision: "approve" | "refuse", digest: string) => Promise<DurableCall | undefined>;
     }
-  /** It decides nothing any more, or not this: why, in words. */
+  /** It decides nothing any more, or cannot decide this, with the reason in words. */
   | { readonly kind: "gone" | "forbidden"; readonly reason: string };
 
-/** Calls that pause, and go on later. Methods reject with a `StoreError` where the store cannot be used. */
+/** Calls that pause, and continue later. Methods reject with a `StoreError` if the store cannot be used. */
 export interface DurableCalls {
   /** Rejects with a `RangeError` that names a wrong filter. */
   list(filter?: DurableFilter): Promise<DurablePage>;
-  /** A call with what it has done. `undefined` if there is no such call. */
+  /** A call with its runs and effects. `undefined` if there is no such call. */
   get(id: string, whose?: DurableOfWhom): Promise<DurableCallDetail | undefined>;
   /**
-   * Its result: one with the code `paused` while it has not ended, and with `store_failed` where what is kept of it was changed
-   * by another program, so that it goes on nowhere. `waitMs`: how long to wait for the end; at most 25,000.
-   * `undefined` if there is no such call.
+   * Its result: one with the code `paused` while it has not ended, and with `store_failed` if another program changed
+   * its stored data, so that it cannot continue. `waitMs`: time to wait for the end; at most 25,000. `undefined` if
+   * there is no such call.
    */
   result(id: string, whose?: DurableOfWhom, options?: EndWait): Promise<ToolResult | undefined>;
   /**
-   * Decides waits of a call, all or none. The same decision again answers the same. `undefined` if there is no such call.
-   * Rejects with a `DecisionConflict`, with a `RangeError` that names what is malformed, and with a `GloveboxError`:
-   * `forbidden` where this key may not decide, `invalid_arguments` where edited arguments do not match their schema.
+   * Decides waits of a call, all or none. A repeated decision gets the same answer. `undefined` if there is no such
+   * call. Rejects with a `DecisionConflict`, with a `RangeError` that names a malformed part, and with a
+   * `GloveboxError`: `forbidden` if this key may not decide, `invalid_arguments` if edited arguments do not match their
+   * schema.
    */
   decide(id: string, decisions: Decision | readonly Decision[], by?: Decider): Promise<DurableCall | undefined>;
   /** Sends a signal, which is kept until the call waits for it. `undefined` if there is no such call. Rejects as `decide` does. */
   signal(id: string, name: string, payload?: JsonValue, by?: Decider): Promise<DurableCall | undefined>;
-  /** Ends a call with `cancelled`. `undefined` if there is no such call. Rejects with a `DecisionConflict` where it has ended. */
+  /**
+   * Ends a call with `cancelled`. `undefined` if it does not exist. Rejects with a `DecisionConflict` if it has ended.
+   */
   cancel(id: string, reason?: string, by?: Decider): Promise<DurableCall | undefined>;
   /**
-   * Undoes the calls of tools that a call has made, the last one first, each once, however often it is asked for. Their
-   * tools say how, in `undo`: it is a second act, not a rollback. A call that undoes passes the policy and its approvals as
-   * other calls do. Resolves with the report so far, after `waitMs`. `undefined` if there is no such call. Rejects with a
-   * `DecisionConflict` where the call has not ended or has called no tools, or was tried too often.
+   * Undoes the tool calls of a call, the last one first, each once, regardless of repeated requests. Their tools
+   * declare how, in `undo`: it is a second act, not a rollback. An undoing call is subject to the policy and its
+   * approvals like other calls. Resolves with the report so far, after `waitMs`. `undefined` if there is no such call.
+   * Rejects with a `DecisionConflict` if the call has not ended, has called no tools, or was tried too often.
    */
   undo(id: string, by?: Decider, options?: UndoWait): Promise<UndoReport | undefined>;
   /** The decision that a link offers. `undefined` if there is no such link. Rejects as `decide` does. */

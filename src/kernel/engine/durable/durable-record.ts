@@ -12,12 +12,13 @@ import type { ExecuteOptions } from "../execute-options.ts";
 import { type Recording, toRecordedTool } from "../replay/recording.ts";
 
 /**
- * Format of a durable call's record, and of what its isolate makes of a journal: its number is raised where a run that goes
- * on from a journal would be another than it was. `fixtures/journals` has calls of earlier versions, which prove that it is not.
+ * Format of a durable call's record, and of the replay of a journal in an isolate: its number is raised if a run that
+ * continues from a journal would differ. `fixtures/journals` has calls of earlier versions, which prove that it does
+ * not.
  */
 const FORMAT = "glovebox-durable/1";
 
-/** Options of a call that hold for all of its runs. */
+/** Options of a call that apply to all of its runs. */
 const KEPT_OPTIONS = ["tenant", "priority", "limits", "maxLimits", "tools", "capabilities", "origin", "undo"] as const;
 type KeptOptions = Pick<ExecuteOptions, (typeof KEPT_OPTIONS)[number]>;
 
@@ -50,19 +51,19 @@ export interface DurableRuns {
   /** The first run's clock and seed; `null` before that. */
   readonly run: { readonly startMs: number; readonly seed: string } | null;
   readonly program: ReturnType<RunningProgram["kept"]> | null;
-  /** Processor time of all runs so far, in milliseconds; absent where earlier versions have stored them. */
+  /** Processor time of all runs so far, in milliseconds; absent if stored by an earlier version. */
   readonly cpuMs?: number;
 }
 
 const NO_RUNS: DurableRuns = { run: null, program: null };
 const NO_JOURNAL: RecordedJournal = { asks: [], answers: [] };
-/** What is stored of a call that has not run. */
+/** Stored data of a call that has not run. */
 export function unrun({ tool }: Pick<EngineCall, "tool">): Pick<PausedCall, "runs" | "plan" | "journal"> {
   const runs: DurableRuns = { ...NO_RUNS, program: tool.program?.kept() ?? null };
   return { runs: JSON.stringify(runs), plan: "", journal: JSON.stringify(NO_JOURNAL) };
 }
 
-/** The tool of a durable call, as it was: its config stays where it is. */
+/** The tool of a durable call at its start, without its config. */
 export type PinnedTool = Recording["tool"];
 
 export function madeOf(call: EngineCall, nowMs: number, expiresMs: number): MadeCall {
@@ -100,14 +101,14 @@ export function madeOf(call: EngineCall, nowMs: number, expiresMs: number): Made
   };
 }
 
-/** Scripts as they are kept, which may be long, across the calls of their tools. */
+/** Scripts in stored form, which may be long, shared by the calls of their tools. */
 const scripts = new WeakMap<RegisteredTool, NonNullable<MadeCall["script"]>>();
 
 export function scriptOf(tool: RegisteredTool): NonNullable<MadeCall["script"]> {
   let script = scripts.get(tool);
   if (script === undefined) {
     const text = JSON.stringify({ ...toRecordedTool(tool), config: NO_CONFIG });
-    // A call cannot go on with another config either.
+    // A call cannot continue with another config either.
     const config = tool.script.config === NO_CONFIG ? "" : configHashOf(tool);
     scripts.set(tool, (script = { hash: hash("sha256", text + config), text }));
   }
@@ -123,14 +124,14 @@ export function readRuns(text: string): DurableRuns {
   return text === "" ? NO_RUNS : (JSON.parse(text) as DurableRuns);
 }
 
-/** Throws an error where a record is of a later version, or damaged. */
+/** Throws an error if a record is of a later version, or damaged. */
 export function readRecord(text: string): DurableRecord {
   const record = JSON.parse(text) as DurableRecord;
   if (record.format === FORMAT) return record;
   throw new TypeError("the record of the call is of another version");
 }
 
-/** The text of a call's program, by its record; `null` for another call, and where its record is not at hand. */
+/** The text of a call's program, by its record; `null` for another call, and if its record is not available. */
 export function programOf(record: string): string | null {
   try {
     const { isProgram, args } = readRecord(record);
@@ -148,14 +149,14 @@ export function toldOf({ id, tenant, key, record }: Pick<EndedCall, "id" | "tena
 } {
   try {
     const { options, parentCallId = null } = readRecord(record);
-    // What undoes a call has the record of that.
+    // A call that undoes another has the record of that.
     return { options, parentCallId: undoneId(id) === null ? parentCallId : null };
   } catch {
     return { options: { tenant, origin: { surface: "library", key } }, parentCallId: null };
   }
 }
 
-/** Identifies what a person is shown: another version of the tool, or other arguments, are something else. `args`: JSON. */
+/** Identifies the shown content: another version of the tool, or other arguments, have another digest. `args`: JSON. */
 export function digestOf(id: string, step: number, tool: RegisteredTool | null, args: string): string {
   return hash("sha256", JSON.stringify([id, step, tool?.info.name, tool?.info.digest, args]));
 }

@@ -26,7 +26,7 @@ import { isDurable, mayNeedApproval } from "./gate.ts";
 import { Readmissions, type Readmit } from "./readmission.ts";
 import type { Resumer } from "./resumer.ts";
 
-/** Parts that are loaded when the first call may have to wait, or somebody asks for calls that do. */
+/** Parts that are loaded for the first call that may have to wait, or the first reader of waiting calls. */
 export interface LoadedDurable {
   readonly durable: Durable;
   readonly calls: DurableCalls;
@@ -35,14 +35,14 @@ export interface LoadedDurable {
   close(): Promise<void>;
 }
 
-/** Time in which the store answers a reader of metrics: less than that of a scraper which comes each second. */
+/** Time for the store to answer a reader of metrics: less than the interval of a scraper that reads each second. */
 const STANDING_MS = 500;
 
-/** Calls that wait, as the pipeline and readers use them. Nothing of it is loaded for calls that never do. */
+/** Waiting calls, for the pipeline and for readers. Nothing of it is loaded for calls that never wait. */
 export class DurableStage implements DurableCalls, ChildWaits {
   readonly #loaded: OnDemand<LoadedDurable>;
   readonly #policy: () => Policy;
-  /** Whether anybody is told of calls, and may have links. */
+  /** Whether there are targets of notifications, which may have links. */
   readonly #hasTargets: boolean;
   readonly #readmissions: Readmissions;
 
@@ -58,19 +58,19 @@ export class DurableStage implements DurableCalls, ChildWaits {
     this.#readmissions = readmissions;
   }
 
-  /** Has a server asked whether the key of a call is still good, before the call goes on. */
+  /** Has a server checked whether the key of a call is still valid, before the call continues. */
   readmitWith(readmit: Readmit): Disposable {
     const asked = this.#readmissions.add(readmit);
     void this.#loaded.made?.then(({ resumer }) => resumer.lookAgain()).catch(() => undefined);
     return asked;
   }
 
-  /** Looks for calls that an earlier process has left, or that others decide, from now on. */
+  /** Starts to look for calls that an earlier process has left, or that others decide. */
   async start(): Promise<void> {
     (await this.#loaded.get()).resumer.look();
   }
 
-  /** Takes up no call any more, as the engine is about to close. */
+  /** Stops taking up calls, as the engine is about to close. */
   async stop(): Promise<void> {
     (await this.#loaded.made)?.resumer.stop();
   }
@@ -79,10 +79,10 @@ export class DurableStage implements DurableCalls, ChildWaits {
     await (await this.#loaded.made)?.close();
   }
 
-  /** Takes a step in the store of calls that wait. */
+  /** Takes a step in the store of waiting calls. */
   readonly take: TakeDurable = async (step) => (await this.#loaded.get()).take(step);
 
-  /** Numbers of the calls that wait; `null` where no call has waited yet, or the store does not answer in time. */
+  /** Numbers of waiting calls; `null` if no call has waited yet, or the store does not answer in time. */
   async standing(): Promise<CallStanding | null> {
     const loaded = await this.#loaded.made?.catch(() => null);
     const asked = loaded?.take({ kind: "standing", nowMs: Date.now() }).catch(() => null);
@@ -133,7 +133,7 @@ export class DurableStage implements DurableCalls, ChildWaits {
     return (await this.#loaded.get()).durable.end(call, result);
   }
 
-  /** The result of a call that has paused, as it is by now, or after as long as its caller waits for it. */
+  /** The present result of a paused call, or the one after the wait of its caller. */
   async latest(
     running: Promise<ToolResult>,
     { pause, waitMs = WAIT_MAX_MS, signal }: ExecuteOptions,
@@ -182,7 +182,7 @@ export class DurableStage implements DurableCalls, ChildWaits {
   }
 }
 
-/** Whether a caller may get the result of a call that has waited: it waits, or asks again with its key. */
+/** Whether a caller may get the result of a call that has waited: it waits, or repeats the call with its key. */
 export function mayOutlast(options: ExecuteOptions): boolean {
   return options?.pause === "wait" || options?.idempotencyKey !== undefined;
 }

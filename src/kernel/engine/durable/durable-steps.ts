@@ -7,13 +7,13 @@ import type { DurableAnswer, DurableStep, TakeDurable } from "../../store/calls/
 /** Pauses between tries to take a step. */
 const PAUSES_MS = [50, 500, 2_000];
 
-/** Why a run that the store does not know any more must do nothing. */
+/** The reason for which a run that the store does not know any more must stop. */
 export const TAKEN_OVER = "the call has ended, or another process has taken it over";
 
-/** What became of a call that was to be stored. */
+/** The outcome of storing a call. */
 export type StoredPause =
   | { readonly kind: "stored" }
-  /** Some of its waits are settled already, so that it was not stored. */
+  /** Some of its waits are settled already, so it was not stored. */
   | { readonly kind: "settled"; readonly waits: readonly RunWait[] }
   /** It was not stored, and will not be. */
   | {
@@ -22,7 +22,7 @@ export type StoredPause =
       readonly message: string;
       readonly details?: ErrorDetails["cannot_pause"] | undefined;
     }
-  /** It may be stored, and may go on elsewhere: its run must do nothing more. */
+  /** It may be stored, and may continue elsewhere: its run must stop. */
   | { readonly kind: "unknown"; readonly message: string };
 
 /** Stores a call that pauses. */
@@ -30,7 +30,7 @@ export function storePause(take: TakeDurable, call: PausedCall, nowMs: number): 
   return storeSurely(take, { kind: "pause", call, nowMs });
 }
 
-/** The step may be taken again: where an answer is late, it is asked for once more. */
+/** The step can be repeated: if an answer is late, it is requested once more. */
 async function storeSurely(
   take: TakeDurable,
   step: Extract<DurableStep, { readonly kind: "pause" | "start" }>,
@@ -69,7 +69,7 @@ export async function storeStart(
   return stored.kind === "settled" ? { kind: "unknown", message: TAKEN_OVER } : stored;
 }
 
-/** Takes a step that has to be taken, as well as that can be: what is not stored now is found when its process is gone. */
+/** Takes a step with retries. If it cannot be stored now, the loss of its process is detected later. */
 export async function takeSurely(take: TakeDurable, step: DurableStep): Promise<DurableAnswer | null> {
   for (const pauseMs of PAUSES_MS) {
     try {
@@ -82,8 +82,8 @@ export async function takeSurely(take: TakeDurable, step: DurableStep): Promise<
 }
 
 /**
- * Stores the end of a run. A call that goes on and found no place in the queue is ready again, and one that was cut off goes
- * on as one whose process was lost. Returns the call's result; `null` where another run has to give it.
+ * Stores the end of a run. A run that found no place in the queue makes its call ready again, and a run that was cut
+ * off is handled as one whose process was lost. Returns the call's result; `null` if another run has to give it.
  */
 export async function storeEnd(
   take: TakeDurable,
@@ -95,7 +95,7 @@ export async function storeEnd(
   const end = goesOn ?? ({ kind: "end", result: resultText(result), isFailed: !result.success } as const);
   const answer = await takeSurely(take, { ...end, id, leg, nowMs: Date.now() });
   if (answer?.kind !== "lost") return goesOn === null ? result : null;
-  // Another run has begun meanwhile, or the step was taken before, and its answer came too late.
+  // Another run has begun meanwhile, or an earlier try was stored, and its answer came too late.
   const known = await takeSurely(take, { kind: "get", id, tenant: null });
   return known?.kind === "call" && known.call.result !== null ? readResult(known.call.result) : null;
 }
@@ -104,11 +104,11 @@ export async function storeEnd(
 const NOT_BEGUN: ReadonlySet<string> = new Set(["queue_full", "queue_timeout", "engine_closed"]);
 const CUT_OFF: ReadonlyMap<string, number> = new Map([
   ["engine_closed", 1],
-  // It may have killed its executor itself.
+  // The call itself may have killed its executor.
   ["executor_lost", LOST_MAX / 5],
 ]);
 
-/** How a call goes on after the end of a run; `null`: it has ended, as one has that could not begin its first run. */
+/** The state of a call after the end of a run; `null`: ended, also if it could not begin its first run. */
 function goesOnAfter(result: ToolResult, isStart: boolean) {
   const code = result.error?.code ?? "";
   const isUnrun = result.metadata.attempts === 0 && NOT_BEGUN.has(code);

@@ -28,7 +28,7 @@ import { shownArguments } from "./shown-arguments.ts";
 import { undoBelow } from "./undo-below.ts";
 import { answerOf, askedWait, refusalOf } from "./wait-answer.ts";
 
-/** Parts of an engine that calls need which pause. */
+/** Parts of an engine for pausing calls. */
 export interface DurableParts {
   readonly take: TakeDurable;
   readonly registry: Pick<ToolRegistry, "get">;
@@ -43,7 +43,7 @@ export interface DurableParts {
   readonly waiting: WaitingOptions;
 }
 
-/** What became of a call at the gate before its start. */
+/** The decision on a call before its start. */
 export type Gated =
   | { readonly kind: "open" }
   | { readonly kind: "refused"; readonly error: ToolError }
@@ -53,11 +53,11 @@ export type Gated =
 export class Durable {
   readonly checks: ArgumentChecks;
   readonly #parts: DurableParts;
-  /** A stored call begins its first run, or has ended it. */
+  /** Called when a stored call begins its first run, or has ended it. */
   onStart: (by: 1 | -1) => void = () => undefined;
-  /** This engine has stored a call. */
+  /** Called when this engine has stored a call. */
   onPause: (id: string) => void = () => undefined;
-  /** A call was stored, or has ended: somebody may have to look. */
+  /** Called when a call was stored, or has ended: waiting readers may look. */
   onChange: (id: string) => void = () => undefined;
 
   constructor(parts: DurableParts) {
@@ -68,7 +68,7 @@ export class Durable {
 
   /**
    * Checks a call's arguments, and whether it needs an approval: then it is stored, and has to be decided. `asked`: the
-   * reason of a listener that asks for one.
+   * reason of a listener that requests one.
    */
   async gate(call: EngineCall, asked: string | null): Promise<Gated> {
     const needed = await this.#needed(call, call.args, asked);
@@ -92,7 +92,7 @@ export class Durable {
     return { kind: "paused", error: pausedError(leg.id, [wait]) };
   }
 
-  /** As `gate`, and stores a call that is durable before it begins. */
+  /** As `gate`, and stores a durable call before it begins. */
   async admit(call: EngineCall, asked: string | null): Promise<Gated> {
     const mayWait = asked !== null || mayNeedApproval(call.tool, this.#policy, call.tenant);
     const gated: Gated = mayWait ? await this.gate(call, asked) : { kind: "open" };
@@ -132,7 +132,7 @@ export class Durable {
       : refused("outcome_unknown", message);
   }
 
-  /** The waits of a run; made when it first has to wait. */
+  /** The waits of a run; made at its first wait. */
   waitsOf(call: EngineCall, stored?: StoredLeg): CallWaits {
     if (call.waits instanceof CallWaits) return call.waits;
     if (call.parent !== null) this.waitsOf(call.parent);
@@ -141,7 +141,7 @@ export class Durable {
     return (call.waits = new CallWaits(call, stored ?? newLeg(1), { ...this.#parts, onPause, onSettle }));
   }
 
-  /** Waits as a tool or a program asks, and resolves with the answer. Throws a `CallFailure`. */
+  /** Waits on behalf of a tool or a program, and resolves with the answer. Throws a `CallFailure`. */
   async pause(call: EngineCall, step: number, asked: AskedPause): Promise<unknown> {
     if (asked.kind === "time" && asked.untilMs <= Date.now()) return null;
     const waits = this.waitsOf(call);
@@ -153,8 +153,7 @@ export class Durable {
   }
 
   /**
-   * Runs a child call once it is approved, where it needs that, and waits for one that pauses. `run` gets the arguments as
-   * they are approved.
+   * Runs a child call, after an approval if necessary, and waits for one that pauses. `run` gets approved arguments.
    */
   async child(
     parent: EngineCall,
@@ -179,7 +178,7 @@ export class Durable {
     return pausedId === undefined ? toldOf(parent, step, tool, end) : this.endOfChild(parent, step, pausedId, tool);
   }
 
-  /** Undoes a call below the one that `parent` undoes, and waits for the end of that: as one that has paused, it has a record. */
+  /** Undoes a stored child of the call that `parent` undoes, and waits for the end: a paused child has a record. */
   async undoKept(parent: EngineCall, target: KeptTarget, step: number): Promise<ChildCallEnd> {
     const waits = this.waitsOf(parent);
     const known = waits.known(step);
@@ -193,7 +192,7 @@ export class Durable {
   /** Waits for a child call that has paused. */
   async endOfChild(parent: EngineCall, step: number, id: string, tool?: RegisteredTool): Promise<ChildCallEnd> {
     const { settled } = await this.waitsOf(parent).wait(step, { kind: "call", id }, null);
-    // Another state than `done` is the call's own end.
+    // Any state other than `done` is the end of the call itself.
     if (settled === null || settled.data === null) throw new CallFailure("cancelled", "the call has ended");
     const result = readResult(settled.data);
     const { success, error, metadata } = result;
@@ -233,13 +232,13 @@ export class Durable {
     }
   }
 
-  /** The approval that a call needs, with its arguments and their defaults; or what becomes of it without one. */
+  /** The approval that a call needs, with its arguments and their defaults; or the decision without one. */
   async #needed(
     call: Parameters<ArgumentChecks["check"]>[0],
     given: string,
     asked: string | null,
   ): Promise<Gated | { readonly approval: NeededApproval; readonly args: string }> {
-    // Whether somebody has to approve what undoes a call is a matter of the arguments of that call.
+    // Whether an undoing needs an approval depends on the arguments of the undone call.
     const undone = call.tool.isUndoer === true ? (parseForWriting(given) as Readonly<Record<string, unknown>>) : null;
     const checked = await this.checks.check(call, undone === null ? given : JSON.stringify(undone["input"] ?? {}));
     if (checked.kind === "invalid") {
@@ -273,7 +272,7 @@ export class Durable {
     };
   }
 
-  /** Stores the end of a call that is stored. Returns the result that its caller hears: `paused` where it goes on. */
+  /** Stores the end of a stored call. Returns the result for its caller: `paused` if it continues. */
   async end({ waits, options }: EngineCall, result: ToolResult): Promise<ToolResult> {
     if (!(waits instanceof CallWaits)) return result;
     const { id } = waits;
@@ -297,7 +296,7 @@ export class Durable {
     if (event !== null) this.#parts.events.emit("call:settle", event);
   }
 
-  /** The call's run has paused, and is ended. */
+  /** Ends the call's paused run. */
   #onPause(waits: CallWaits): void {
     const { call, id, leg } = waits;
     this.#endStart(waits);
@@ -318,13 +317,13 @@ export class Durable {
   }
 }
 
-/** The end of a child call, with what the person who approved it has edited. */
+/** The end of a child call, with the edits of the person who approved it. */
 function toldOf(parent: EngineCall, step: number, tool: RegisteredTool | undefined, end: ChildCallEnd): ChildCallEnd {
   const edited = tool !== undefined && parent.waits instanceof CallWaits ? parent.waits.edited(step, tool) : undefined;
   return edited === undefined ? end : { ...end, edited };
 }
 
-/** Why a child call does not run, as the calling tool hears it. */
+/** The reason for which a child call does not run, as the calling tool gets it. */
 type ChildRefusal = Pick<CallFailure, "code" | "message"> & { readonly details?: object | undefined };
 
 function refusedAs({ code, message, details }: ChildRefusal): ChildRefusal {

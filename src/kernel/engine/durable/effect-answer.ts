@@ -4,29 +4,29 @@ import { writeAny } from "../../base/json-writer.ts";
 import type { CallWait } from "../../store/calls/durable/durable-call.ts";
 import { TOOL_CALLS } from "../../broker/capabilities/program-tools.ts";
 
-/** Longest data of an approval, payload of a signal, and answer of an effect, in characters of JSON. */
+/** Maximum length of an approval's data, a signal's payload, and an effect's answer, in characters of JSON. */
 const DATA_MAX = 64 * 1024;
 const STATUS = { ok: 200, min: 200, max: 599 } as const;
 const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** JSON of the answer of an effect, as its capability gives it. Throws a `RangeError` or a `GloveboxError`. */
+/** JSON of the answer of an effect, in the form of its capability. Throws a `RangeError` or a `GloveboxError`. */
 export function answerText(wait: CallWait & { readonly kind: "approval" | "outcome" }, answer: unknown): string {
   const text = dataText("answer", answer);
   if (wait.kind !== "outcome") return text;
   const { asked, arguments: args } = wait;
   if (TOOL_CALLS.includes(asked)) return `{"ok":true,"output":${text}}`;
-  // A file's operation answers with a value or an error of the system: what a person says is the value.
+  // An operation on files answers with a value or an error of the system: a person gives the value.
   if (asked.startsWith("fs.")) return `{"value":${text}}`;
   switch (asked) {
     case "fetch.request":
       return JSON.stringify(responseOf(answer, urlOf(args)));
-    // A call of a connector's tool is in doubt itself: its answer, too, is the output.
+    // A call of a connector's tool is itself in doubt: its answer is the output, too.
     case "connector.request":
       return JSON.stringify({ status: STATUS.ok, headers: [["content-type", "application/json"]], body: text });
     case "connector.call":
       return JSON.stringify(`{"structuredContent":${text}}`);
-    // So is a binary, whose output is the text of a file.
+    // The same for a binary, whose output is the text of a file.
     case "native.run":
       return JSON.stringify({ exitCode: 0, ended: null, stdout: "", stderr: "", output: text });
     default:
@@ -47,7 +47,7 @@ export function dataText(name: string, value: unknown): string {
   throw new RangeError(`${name} has at most ${DATA_MAX} characters of JSON`);
 }
 
-/** The URL that was asked for; empty where the arguments were too long to be kept. */
+/** The requested URL; empty if the arguments were too long to be kept. */
 function urlOf(args: string): string {
   try {
     const url = memberOf(JSON.parse(args), "url");
@@ -57,7 +57,7 @@ function urlOf(args: string): string {
   }
 }
 
-/** The response that a person describes, as the host sends one to an isolate. */
+/** The response that a person describes, in the form in which the host sends one to an isolate. */
 function responseOf(answer: unknown, asked: string): object {
   if (!isObject(answer)) throw wrong(`it is an object such as {"status":201,"body":"text"}`);
   const { url = asked, status = STATUS.ok, statusText = "", headers = [], redirected = false, body = null } = answer;

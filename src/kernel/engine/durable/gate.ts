@@ -17,7 +17,7 @@ export interface NeededApproval {
   readonly expiresMs: number | null;
 }
 
-/** One voice for an approval, whose condition is not decided yet. */
+/** One request for an approval, whose condition is not decided yet. */
 interface Voice extends NeededApproval {
   readonly when: ApprovalRule["when"];
   /** Whether it waives the other rules of the policy. */
@@ -31,12 +31,12 @@ export function isDurable({ durable, undo }: ExecuteOptions): boolean {
 
 /** Whether calls of a tool may need an approval: without a look at their arguments. */
 export function mayNeedApproval({ info }: RegisteredTool, { approvals }: Policy, tenant: string): boolean {
-  // On the path of every call, of which few need one.
+  // Runs for every call, of which few need an approval.
   if (info.approval === undefined && approvals === undefined) return false;
   return info.approval !== undefined || (approvals ?? []).some((rule) => isAbout(rule, info, tenant));
 }
 
-/** The approval that a call with these arguments needs; `null` for none. `asked`: the reason of a listener that asks for one. */
+/** The approval that a call with these arguments needs; `null` for none. `asked`: the reason of a listener. */
 export async function neededApproval(
   call: Pick<EngineCall, "callId" | "tool" | "tenant" | "limits" | "options" | "parent">,
   args: string,
@@ -64,7 +64,7 @@ export async function neededApproval(
   return {
     from: first.from,
     message: first.message,
-    // The strictest word holds.
+    // The strictest setting applies.
     self: needed.every(({ self }) => self),
     by: needed.find(({ by }) => by.length > 0)?.by ?? [],
     expiresMs: ends.length === 0 ? null : Math.min(...ends),

@@ -1,7 +1,4 @@
-/**
- * Looks at the store, one at a time: one that is asked for meanwhile comes after it, and else the next one comes by the
- * clock. Stops for good.
- */
+/** Looks at the store, one at a time: at a request, after the present one, or by the clock. A stop is final. */
 export class Looks {
   readonly #look: () => Promise<void>;
   readonly #pauseMs: () => number;
@@ -31,7 +28,7 @@ export class Looks {
     clearTimeout(this.#timer);
   }
 
-  /** Resolves when the look has ended that is under way. */
+  /** Resolves when the present look has ended. */
   async ended(): Promise<void> {
     await this.#looking;
   }

@@ -4,14 +4,14 @@ import type { CallNote } from "../../store/calls/durable/durable-step.ts";
 import type { LinkedWait } from "./decision-links.ts";
 import type { ResolvedTarget } from "./notify-options.ts";
 
-/** Maximum size of a body, in UTF-16 units. Of a longer one, arguments go, and then messages. */
+/** Maximum size of a body, in UTF-16 units. A longer one loses its arguments, and then its messages. */
 const BODY_MAX = 64 * 1024;
 const TEXT_MAX = 1_000;
 /** Parts that a long body leaves out, the least important first. */
 const CUTS = ["nothing", "values", "texts"] as const;
 type Cut = (typeof CUTS)[number];
 
-/** A request that tells a target of a call. */
+/** A request that notifies a target of a call. */
 export interface Notification {
   readonly body: string;
   readonly headers: Readonly<Record<string, string>>;

@@ -5,14 +5,14 @@ import { Looks } from "./looks.ts";
 import { notificationOf } from "./notification.ts";
 import type { ResolvedTarget } from "./notify-options.ts";
 
-/** Deliveries at once. A target that fails has one of them. */
+/** Deliveries at once. A failing target has one of them. */
 const AT_ONCE = 4;
 const DELIVERY_MS = 10_000;
 /** Time for which a note is tried, and pauses between two tries. */
 const TRIED_MS = 24 * 60 * 60 * 1_000;
 const PAUSE_LEAST_MS = 1_000;
 const PAUSE_MOST_MS = 10 * 60_000;
-/** Interval of looks for what other processes have done, and least pause between two looks. */
+/** Interval of looks for changes of other processes, and minimum pause between two looks. */
 const LOOK_MS = 5_000;
 const LOOK_LEAST_MS = 100;
 
@@ -51,12 +51,12 @@ export class Notifier {
     this.#clock = parts.clock ?? CLOCK;
   }
 
-  /** Something may have to be told. */
+  /** Looks for notes. */
   look(): void {
     this.#looks.ask();
   }
 
-  /** Cuts off what is under way: it is due again at once. */
+  /** Aborts running deliveries: their notes are due again at once. */
   async close(): Promise<void> {
     this.#looks.stop();
     this.#closing.abort();
@@ -68,14 +68,14 @@ export class Notifier {
     try {
       await this.#begin();
     } catch {
-      // The store cannot be used now: the next look tries again.
+      // The store cannot be used now: the next look retries.
     }
   }
 
   /** Time until the next look. */
   #pauseMs(): number {
     const dueMs = Math.max(LOOK_LEAST_MS, (this.#dueMs ?? Infinity) - this.#clock.nowMs());
-    // A delivery that ends looks again.
+    // The end of a delivery causes a look.
     const isFull = this.#running.size >= AT_ONCE;
     return isFull ? LOOK_MS : Math.min(dueMs, LOOK_MS);
   }
@@ -124,7 +124,7 @@ export class Notifier {
     events.emit("call:notify", { outcome, count: 1, ...of, tenant: call.tenant, ...(reason !== null && { reason }) });
   }
 
-  /** Why a note is not delivered; `null` where it is. */
+  /** The reason for which a note is not delivered; `null` if it is. */
   async #send(note: CallNote, target: ResolvedTarget): Promise<string | null> {
     const nowMs = this.#clock.nowMs();
     const { body, headers } = notificationOf(
@@ -142,7 +142,7 @@ export class Notifier {
         body,
         signal: AbortSignal.any([deadline, this.#closing.signal]),
       });
-      // Nothing of an answer is read but its status.
+      // Only the status of an answer is read.
       void response.body?.cancel().catch(() => undefined);
       return response.ok ? null : `it answered ${response.status}`;
     } catch {

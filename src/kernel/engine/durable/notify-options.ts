@@ -3,20 +3,20 @@ import { isObject } from "../../base/json.ts";
 import { textOfFile, textOfVariable } from "../../base/os/secret-source.ts";
 import { NOTE_EVENTS, type NoteEvent } from "../../store/calls/durable/durable-step.ts";
 
-/** Source of the secret that signs notifications: the text itself, or the variable or the file that has it. */
+/** Source of the secret that signs notifications: the text itself, or its variable or file. */
 export type NotifySecret = string | { readonly env: string } | { readonly file: string };
 
-/** An address that is told of calls that wait, with requests that are signed as Standard Webhooks are. */
+/** An address that is notified of waiting calls, by requests that are signed as in Standard Webhooks. */
 export interface NotifyTarget {
-  /** `https:`, or `http:` where nobody else can read what is sent. */
+  /** `https:`, or `http:` if the requests cannot be read by others. */
   readonly url: string;
   /** `whsec_` and base64 of 24 to 64 bytes, or another text of at least 16 characters. */
   readonly secret: NotifySecret;
-  /** `paused`: a call waits for an approval. `in_doubt`: nobody knows what became of an effect. `ended`. Default: all. */
+  /** `paused`: a call waits for an approval. `in_doubt`: the outcome of an effect is unknown. `ended`. Default: all. */
   readonly events?: readonly NoteEvent[];
   /** Public address of the server at which a person decides by a link. Default: no links. */
   readonly links?: string;
-  /** Whether arguments are told, too. Default: false. */
+  /** Whether notifications include arguments. Default: false. */
   readonly values?: boolean;
 }
 
@@ -42,7 +42,7 @@ const PREFIX = "whsec_";
 const URL_MAX = 2_048;
 const ID_DIGITS = 16;
 
-/** Checks targets without their secrets. Throws a `TypeError` that says what is wrong. */
+/** Checks targets without their secrets. Throws a `TypeError` that names the mistake. */
 export function checkNotify(given: readonly NotifyTarget[] | undefined): void {
   if (given === undefined) return;
   if (!Array.isArray(given) || given.length > TARGETS_MAX)

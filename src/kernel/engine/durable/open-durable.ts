@@ -16,29 +16,29 @@ import { newHolder, Resumer, type ResumerParts, type Resumption } from "./resume
 import { StoredDurableCalls } from "./stored-durable-calls.ts";
 import { undoing } from "./undo.ts";
 
-// One chunk of what is published: both are loaded where calls may wait.
+// One chunk of the published package: both are loaded if calls may wait.
 export { StoredSnippets } from "../snippets/stored-snippets.ts";
 
 interface OpenParts extends Omit<DurableParts, "holder"> {
   readonly plugins: ReplayPlugins;
-  /** Runs a call on; `attach` connects the run with what it waits for. */
+  /** Continues a call; `attach` connects the run with its waits. */
   readonly resume: (resumption: Resumption, attach: (call: EngineCall) => void) => Promise<ToolResult>;
-  /** Keeps and tells the end of a call that ran nothing. */
+  /** Keeps and reports the end of a call that ran nothing. */
   readonly unrun: (result: ToolResult, options: ExecuteOptions, parentId: string | null) => void;
-  /** Makes programs ready that go on; `null` where nobody runs programs. */
+  /** Prepares programs that continue; `null` without a `ProgramHost`. */
   readonly restore: () => RestoreProgram | null;
   readonly programs: Pick<Programs, "toolFor">;
   readonly readmit: ResumerParts["readmit"];
   readonly takesAll: boolean;
-  /** Whether the embedder redacts what is kept of calls. */
+  /** Whether the embedder redacts kept values of calls. */
   readonly isRedacted: boolean;
-  /** Who is told of calls. */
+  /** Targets of notifications. */
   readonly notified: readonly ResolvedTarget[];
-  /** Closes the store, where nobody else has it. */
+  /** Closes the store, unless it has another owner. */
   readonly close: () => Promise<void>;
 }
 
-/** Creates what calls need that wait, and connects it. */
+/** Creates and connects the parts for waiting calls. */
 export function openDurable({
   plugins,
   resume,
@@ -50,7 +50,7 @@ export function openDurable({
   close,
   ...engine
 }: OpenParts): LoadedDurable {
-  // First of all, so that notes are written of the first call that pauses.
+  // Created first, so that notes are written of the first call that pauses.
   const notifier = notified.length === 0 ? null : new Notifier({ ...engine, targets: notified });
   notifier?.look();
   const onEnd = (ended: EndedCall): void => {
@@ -123,7 +123,7 @@ export function openDurable({
 /** Steps that may change the state of a call. */
 const CHANGES: ReadonlySet<DurableStep["kind"]> = new Set(["pause", "end", "cancel", "abandon"]);
 
-/** Looks for notes where a step may have written some, and tells of the calls that it has ended. */
+/** Looks for notes after a step that may have written some, and reports the calls that it has ended. */
 function takeAndTell(take: TakeDurable, notifier: Notifier | null, onEnd: (ended: EndedCall) => void): TakeDurable {
   return async (step) => {
     const answer = await take(step);

@@ -3,27 +3,27 @@ import type { ClaimedCall } from "../../store/calls/durable/durable-call.ts";
 import type { ExecuteOptions } from "../execute-options.ts";
 import type { DurableRecord } from "./durable-record.ts";
 
-/** The key whose call goes on after a wait. */
+/** The key whose call continues after a wait. */
 export interface KeptCaller {
   readonly key: string;
   readonly tenant: string;
-  /** The tool that the key itself has called; `null` where a tool has called another. */
+  /** The tool that the key itself has called; `null` if a tool has called another. */
   readonly tool: string | null;
 }
 
-/** The permissions that a key has now, or the reason why its call must not go on. */
+/** The present permissions of a key, or the reason for which its call must not continue. */
 export type Readmitted =
   | { readonly kind: "admitted"; readonly options: Pick<ExecuteOptions, "tools" | "onCpu"> }
   | { readonly kind: "refused"; readonly code: "unauthorized" | "forbidden"; readonly message: string };
 
-/** Says whether a key may still call; `null` where no keys are required. */
+/** Checks whether a key may still call; `null` if no keys are required. */
 export type Readmit = (caller: KeptCaller) => Readmitted | null;
 
-/** Time after an engine's start for which calls of keys wait for the server that knows the keys. */
+/** Time after an engine's start for which calls of keys wait for the server with the keys. */
 const SERVER_WAIT_MS = 10_000;
 const UNASKED: Readmitted = { kind: "admitted", options: {} };
 
-/** The servers before an engine that know keys: a call goes on only while one of them still knows its key. */
+/** The servers with keys before an engine: a call continues only while one of them still knows its key. */
 export class Readmissions {
   readonly #asked = new Set<Readmit>();
   readonly #startMs = performance.now();
@@ -33,10 +33,10 @@ export class Readmissions {
     return { [Symbol.dispose]: () => void this.#asked.delete(readmit) };
   }
 
-  /** `later`: the server is not there yet. */
+  /** `later`: the server has not started yet. */
   readonly of = ({ key, tenant, tool, parent }: ClaimedCall, record: DurableRecord): Readmitted | "later" => {
     const { origin, tools } = record.options;
-    // Callers that an application has authenticated, and holders of tokens, are known with their requests only.
+    // Callers authenticated by an application, and holders of tokens, are known only during their requests.
     if (key === null || origin?.isKeyChecked !== true) return UNASKED;
     const isOwn = parent === null || tools !== undefined || record.isOfProgram === true;
     const caller = { key, tenant, tool: isOwn ? tool : null };
@@ -57,7 +57,7 @@ function chargedOnly({ onCpu }: Pick<ExecuteOptions, "onCpu">): Pick<ExecuteOpti
   return onCpu === undefined ? {} : { onCpu };
 }
 
-/** Options of a call as it was made, with no more than its caller may do now. */
+/** Options of a call as it was made, within the present permissions of its caller. */
 export function narrowedBy(
   made: ExecuteOptions,
   { tools, onCpu }: Pick<ExecuteOptions, "tools" | "onCpu">,
@@ -71,7 +71,7 @@ export function narrowedBy(
 }
 
 function commonOf(some: readonly string[], others: readonly string[]): readonly string[] {
-  // Most often the key is as it was.
+  // Usually the key is unchanged.
   if (some.length === others.length && some.every((pattern, at) => pattern === others[at])) return some;
   return some.flatMap((one) => others.flatMap((other) => narrowerOf(one, other) ?? []));
 }

@@ -25,11 +25,11 @@ import {
 import { effectsOf, type Undoing } from "./undo.ts";
 import { refusalOf } from "./wait-answer.ts";
 
-/** Interval of looks for what other processes have decided while calls wait, and of heartbeats while calls run. */
+/** Interval of looks for decisions of other processes while calls wait, and of heartbeats while calls run. */
 const LOOK_MS = 1_000;
 /**
- * Interval of looks while none waits: shorter than the time after which a process is lost, so that a call of another one is
- * known by then. A look that finds nothing takes a fraction of a millisecond.
+ * Interval of looks while no call waits: shorter than the time after which a process is lost, so that calls of another
+ * one are known by then. A look without a result takes a fraction of a millisecond.
  */
 const IDLE_MS = 5_000;
 /** Time for which a call waits for its tool to be registered, and pause between two tries. */
@@ -38,10 +38,10 @@ const TRY_MS = 5_000;
 const MISSED_MAX = 1_000;
 /** Processor time of all runs of a call together, as a multiple of its `cpuMs`, beyond which no other begins. */
 const RUNS_CPU = 20;
-/** Calls that an engine knows as its own, and calls of others among which it looks for them. */
+/** Maximum calls that an engine knows as its own, and calls of others among which it searches for them. */
 const OWN_MAX = 10_000;
 const OTHERS_MAX = 1_000;
-/** Longest wait for what became of the running calls, while the engine closes. */
+/** Maximum wait for the outcomes of running calls, while the engine closes. */
 const CLOSE_MS = 5_000;
 
 /** Identifies an engine among those with the same store. */
@@ -64,23 +64,23 @@ export interface ResumerParts {
   readonly events: Pick<Events, "emit">;
   /** Whether it takes up calls of other engines, too. */
   readonly takesAll: boolean;
-  /** Number of runs that go on at once. */
+  /** Maximum number of continued runs at once. */
   readonly atOnce: number;
-  /** Makes the tool of a call as it was. Throws where that is impossible. */
+  /** Makes the tool of a call in its earlier version. Throws if that is impossible. */
   readonly pin: (tool: PinnedTool, record: DurableRecord, current: RegisteredTool) => RegisteredTool;
-  /** The tool of a program's call. Rejects where nobody runs programs here. */
+  /** The tool of a program's call. Rejects without a `ProgramHost`. */
   readonly program: (record: DurableRecord, runs: DurableRuns) => Promise<RegisteredTool>;
-  /** What undoes the call of an id, for a call that does. */
+  /** The undoing of the call with an id, for a call that undoes it. */
   readonly undo: (undone: string, call: ClaimedCall, runs: DurableRuns) => Promise<Undoing>;
-  /** Runs it on, and resolves with the result of this run. */
+  /** Continues it, and resolves with the result of this run. */
   readonly run: (resumption: Resumption) => Promise<ToolResult>;
-  /** The permissions that the caller of a call has now. */
+  /** The present permissions of the caller of a call. */
   readonly readmit: (call: ClaimedCall, record: DurableRecord) => Readmitted | "later";
-  /** A call has ended without a run. */
+  /** Called when a call has ended without a run. */
   readonly onEnd: (ended: EndedCall) => void;
 }
 
-/** Runs calls on whose waits are settled. */
+/** Continues calls whose waits are settled. */
 export class Resumer {
   readonly #parts: ResumerParts;
   readonly #looks = new Looks(
@@ -90,15 +90,15 @@ export class Resumer {
   #heart: NodeJS.Timeout | undefined;
   /** Runs, and the holder that claimed each. */
   readonly #running = new Map<Promise<void>, string>();
-  /** Another one follows where nobody knows what became of a claim: the call of that is then lost with its holder. */
+  /** Replaced if the outcome of a claim is unknown: its call is then lost with the old holder. */
   #holder: string;
   /** Stored calls in their first runs. */
   #started = 0;
-  /** When the clock next settles what a call waits for; `null` where none waits. */
+  /** Time at which the clock next settles a wait of a call; `null` if none waits. */
   #wakeMs: number | null = null;
-  /** Ids of calls that this engine has stored, where it takes up no others. */
+  /** Ids of calls that this engine has stored, if it takes up no others. */
   readonly #own = new Set<string>();
-  /** When the tool of a call was first missed. */
+  /** Time at which the tool of a call was first missing. */
   readonly #missed = new Map<string, { readonly sinceMs: number; readonly nextMs: number }>();
 
   constructor(parts: ResumerParts) {
@@ -106,36 +106,38 @@ export class Resumer {
     this.#holder = parts.holder;
   }
 
-  /** Something may be ready. */
+  /** Looks for ready calls. */
   look(): void {
     this.#looks.ask();
   }
 
-  /** What was missed may be there now. */
+  /** Looks again for calls whose tools were missing. */
   lookAgain(): void {
     this.#missed.clear();
     this.look();
   }
 
-  /** The engine has stored a call. */
+  /** Called when the engine has stored a call. */
   own(id: string): void {
     if (this.#parts.takesAll) return;
     if (this.#own.size >= OWN_MAX) this.#own.clear();
     this.#own.add(id);
   }
 
-  /** A stored call begins its first run, or has ended it: meanwhile, other processes see that this one is there. */
+  /**
+   * Called at the begin and the end of a stored call's first run: meanwhile, heartbeats show that the process lives.
+   */
   started(by: 1 | -1): void {
     this.#started += by;
     this.#heart ??= setInterval(() => void this.#beat(), LOOK_MS).unref();
   }
 
-  /** Takes no call any more. */
+  /** Takes no more calls. */
   stop(): void {
     this.#looks.stop();
   }
 
-  /** Resolves when what became of its calls is stored, or cannot be in time: then another process finds them. */
+  /** Resolves when the outcomes of its calls are stored, or cannot be in time: then another process finds them. */
   async close(): Promise<void> {
     this.stop();
     await within(CLOSE_MS, this.#ended());
@@ -151,14 +153,14 @@ export class Resumer {
     try {
       await this.#begin();
     } catch {
-      // The store cannot be used now: the next look tries again.
+      // The store cannot be used now: the next look retries.
       this.#wakeMs = Date.now() + LOOK_MS;
     }
   }
 
   /** Time until the next look. */
   #pauseMs(): number {
-    // The end of each run asks for a look.
+    // The end of each run requests a look.
     if (this.#running.size >= this.#parts.atOnce) return LOOK_MS;
     const isWaiting = this.#wakeMs !== null || this.#running.size > 0 || this.#missed.size > 0;
     const dueMs = Math.max(0, (this.#wakeMs ?? Infinity) - Date.now());
@@ -169,7 +171,7 @@ export class Resumer {
     const { take, takesAll, atOnce } = this.#parts;
     const room = atOnce - this.#running.size;
     if (room <= 0) return;
-    // Those whose tools are not here must not stand before others.
+    // Calls whose tools are missing must not block others.
     const most = room + Math.min(this.#missed.size, MISSED_MAX) + (takesAll ? 0 : OTHERS_MAX);
     const nowMs = Date.now();
     const due = await take({ kind: "due", most, nowMs });
@@ -241,7 +243,7 @@ export class Resumer {
     if (answer.kind === "done") onEnd({ ...claimed, result });
   }
 
-  /** Tells what the call has waited for. */
+  /** Reports the settled waits of the call. */
   #tellSettled(claimed: ClaimedCall): void {
     for (const wait of claimed.waits.slice(claimed.heardWaits)) {
       const event = settleEvent(claimed, wait);
@@ -249,7 +251,7 @@ export class Resumer {
     }
   }
 
-  /** Tells what became of effects, where the call undoes another and has ended. */
+  /** Reports the outcomes of effects, if the call undoes another and has ended. */
   #tellUndone({ id, callId, tool, tenant }: ClaimedCall, result: ToolResult): void {
     const [undone, effects] = [undoneId(id), effectsOf(result)];
     if (undone === null || effects === null) return;
@@ -257,7 +259,7 @@ export class Resumer {
     this.#parts.events.emit("call:undone", { id: undone, callId, tool, tenant, outcomes });
   }
 
-  /** The next run of a call, or its result where it cannot go on; `later`: its tool is not here. */
+  /** The next run of a call, or its result if it cannot continue; `later`: its tool is missing. */
   async #resumption(claimed: ClaimedCall): Promise<Resumption | ToolResult | "later"> {
     const { id, callId, tool: name, waits } = claimed;
     const ends = (code: Parameters<typeof toolError>[0], message: string, details?: unknown): ToolResult =>
@@ -305,14 +307,14 @@ export class Resumer {
 
   async #undoing(undone: string, claimed: ClaimedCall, record: DurableRecord, runs: DurableRuns): Promise<Resumption> {
     const { tool, args } = await this.#parts.undo(undone, claimed, runs);
-    // Its tools are those that others name, not those that the call's program might call.
+    // Its tools are those of the undoing, not those that the call's program might call.
     const { tools: _tools, undo: _undo, ...options } = record.options;
     const { limits } = tool;
     const admitted = { callId: claimed.callId, tool, args, command: undefined, limits, options, parent: null };
     return resumptionOf(admitted, claimed, runs);
   }
 
-  /** The tool with which the call began; `null` where it is not registered any more, or why it cannot be had. */
+  /** The tool with which the call began; `null` if it is not registered any more, or the reason if there is none. */
   async #toolOf(
     { id, tool: name, tenant, script }: ClaimedCall,
     record: DurableRecord,
@@ -335,13 +337,13 @@ export class Resumer {
     }
   }
 
-  /** Whether a call has waited long enough for what it needs: tools may be registered after the engine's start. */
+  /** Whether a call has waited long enough for its tool: tools may be registered after the engine's start. */
   #isMissed(id: string): boolean {
     this.#miss(id);
     return Date.now() - (this.#missed.get(id)?.sinceMs ?? 0) > TOOL_WAIT_MS;
   }
 
-  /** The call is not claimed again at once. */
+  /** Delays the next claim of the call. */
   #miss(id: string): "later" {
     const nowMs = Date.now();
     if (this.#missed.size > MISSED_MAX) this.#missed.clear();

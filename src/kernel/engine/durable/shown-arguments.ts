@@ -10,40 +10,40 @@ import type { ToolRegistry } from "../../tool/registry.ts";
 type Shown = Pick<RegisteredTool, "info" | "isUndoer">;
 
 /**
- * Schemas that are looked at for one answer, in some milliseconds of the main thread: a hostile schema may take any time.
- * Values for which that is too little are hidden as a whole.
+ * Maximum schemas that are read for one answer, in some milliseconds of the main thread: a hostile schema may take any
+ * time. Values that need more are hidden as a whole.
  */
 export const REDACTION_STEPS = 10_000;
-/** Edited arguments of a call as its caller hears them, in characters of JSON: a model reads them. */
+/** Maximum length of a call's edited arguments for its caller, in characters of JSON: a model reads them. */
 const EDITED_MAX = 1_000;
 
 /** Whether a tool's schema hides values, by its published form, which never changes. */
 const HIDING = new WeakMap<RegisteredTool["info"], boolean>();
 
 /**
- * Arguments with `[redacted]` for what their tool's schema calls `writeOnly` or a password. `args`: JSON. `steps`: those of
- * one answer.
+ * Arguments with `[redacted]` in place of values that their tool's schema declares as `writeOnly` or a password.
+ * `args`: JSON. `steps`: those of one answer.
  */
 export function shownArguments(args: string, tool: Shown, steps: RedactionSteps = { left: REDACTION_STEPS }): unknown {
   const value = parseWithDigits(args);
   return hidesSome(tool) ? hidden(value, tool, steps) : value;
 }
 
-/** The edited arguments of a call, for the caller who asked for others. `args`: JSON. */
+/** The edited arguments of a call, for the caller, who requested others. `args`: JSON. */
 export function editedCall(args: string, tool: Shown): EditedCall {
   const shown = shownArguments(args, tool);
   const text = JSON.stringify(shown);
   return { arguments: text.length <= EDITED_MAX ? shown : `${text.slice(0, EDITED_MAX)}… (${text.length} characters)` };
 }
 
-/** Whether edited arguments, as JSON, have what stands for a hidden value. */
+/** Whether edited arguments, as JSON, contain the placeholder of a hidden value. */
 export function keepsHidden(args: string, tool: Shown): boolean {
   return hidesSome(tool) && hasHidden(args);
 }
 
 /**
- * Calls with their waits, in which the arguments that were edited are shown as the others are. Those of a tool that this
- * process does not have are hidden as a whole where something of the others was.
+ * Calls with their waits, in which edited arguments are shown like the others. Those of a tool that this process does
+ * not have are hidden as a whole if a part of the others was hidden.
  */
 export function withShownWaits<Call extends Pick<KeptCall, "tenant" | "waits">>(
   calls: readonly Call[],
@@ -78,7 +78,7 @@ function hidden(value: unknown, { info, isUndoer }: Shown, steps: RedactionSteps
   try {
     return redact(value, schema, steps);
   } catch {
-    // The schema has too many parts to say where a password may be.
+    // The schema has too many parts to find all passwords.
     return REDACTED;
   }
 }

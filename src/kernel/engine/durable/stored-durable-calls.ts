@@ -32,10 +32,10 @@ import { answerText, dataText } from "./effect-answer.ts";
 import { keepsHidden } from "./shown-arguments.ts";
 import { effectsOf, hasFailed } from "./undo.ts";
 
-/** Pauses between looks for the end of a call, which another process may bring about. */
+/** Pauses between looks for the end of a call, which another process may cause. */
 const LOOK_LEAST_MS = 50;
 const LOOK_MOST_MS = 1_000;
-/** Callers that wait for ends; further ones are answered at once. */
+/** Maximum callers that wait for ends; further ones are answered at once. */
 const WAITING_MAX = 1_000;
 const REASON_MAX = 1_000;
 const ACTOR_MAX = 256;
@@ -48,15 +48,15 @@ interface Parts extends EffectParts {
   readonly take: TakeDurable;
   readonly events: Pick<Events, "emit">;
   readonly checks: ArgumentChecks;
-  /** Something was settled. */
+  /** Called when a wait was settled. */
   readonly onSettled: () => void;
-  /** A call was made in the store. */
+  /** Called when a call was made in the store. */
   readonly onMade: (id: string) => void;
   /** Targets of notifications, whose links decide. */
   readonly notified: readonly ResolvedTarget[];
 }
 
-/** Durable calls as they are kept: who reads them, and who decides. */
+/** Durable calls in their store: for readers and deciders. */
 export class StoredDurableCalls implements DurableCalls {
   readonly #parts: Parts;
   readonly #reader: CallReader;
@@ -96,7 +96,7 @@ export class StoredDurableCalls implements DurableCalls {
     }
   }
 
-  /** A call, or its result where it cannot be read any more: it goes on nowhere. */
+  /** A call, or its result if it cannot be read any more: it cannot continue. */
   async #found(id: string, whose: DurableOfWhom, isChecked: boolean): Promise<DurableCall | ToolResult | undefined> {
     try {
       return await this.#reader.get(id, whose, isChecked);
@@ -106,7 +106,7 @@ export class StoredDurableCalls implements DurableCalls {
     }
   }
 
-  /** A call has ended, or waits again: who waits for it looks. */
+  /** Called when a call has ended, or waits again: its waiting readers look. */
   tell(id: string): void {
     for (const wake of this.#waiting.get(id) ?? []) wake();
   }
@@ -238,12 +238,12 @@ export class StoredDurableCalls implements DurableCalls {
       case "happened":
         return { ...NO_VALUES, data: answerText(wait, decision.answer ?? null) };
       case "approve":
-        // The store refuses an approval of something else.
+        // The store refuses a decision of another kind.
         return wait.kind === "approval" ? this.#approvedValues(call, wait, decision) : NO_VALUES;
     }
   }
 
-  /** A person approves what they were shown: this version of the tool, and arguments that fit it. */
+  /** A person approves the shown version of the tool, with arguments that match its schema. */
   async #approvedValues(
     call: DurableCall,
     wait: CallWait & { readonly kind: "approval" },
@@ -253,7 +253,7 @@ export class StoredDurableCalls implements DurableCalls {
       throw new RangeError("arguments are for the approval of a tool; the call itself asks for this one: send data");
     const values = { arguments: null, data: await this.#parts.checks.dataOf(call, wait, data) };
     if (wait.tool === null) return values;
-    // `undefined`: another process has it.
+    // `undefined`: only another process has it.
     const tool = this.#parts.registry.get(wait.tool, call.tenant);
     if (tool !== undefined && tool.info.digest !== wait.version && wait.state === "open") {
       const words = `the tool "${wait.tool}" is another version than the one that was shown: refuse it, or cancel the call and make it again`;
@@ -299,7 +299,7 @@ const NO_VALUES: DecisionValues = { arguments: null, data: null };
 /** A wait that a person decides. */
 type DecidedWait = CallWait & { readonly kind: "approval" | "outcome" };
 
-/** What an event says of a call and of who did something to it. */
+/** The event's data about a call and the key that acted on it. */
 function eventOf({ id, callId, tool, tenant }: DurableCall, { key }: Decider): CancelEvent {
   return { id, callId, tool, tenant, key };
 }
@@ -341,7 +341,7 @@ function waitOf(call: DurableCall, { wait, decision }: Decision): DecidedWait {
   const words = isOutcome ? "outcome of an effect" : "approval";
   const all = call.waits.filter((one): one is DecidedWait => one.kind === kind);
   const open = all.filter(({ state }) => state === "open");
-  // The only one may have been decided so before.
+  // The only one may already be settled by the same decision.
   const meant = open.length === 0 ? all : open;
   const found = wait === undefined ? meant : all.filter(({ step }) => step === wait);
   const [one] = found;
@@ -353,7 +353,7 @@ function waitOf(call: DurableCall, { wait, decision }: Decision): DecidedWait {
 }
 
 function requireMay(call: DurableCall, wait: DecidedWait, { key }: Decider): void {
-  // Whoever has the role may say what has happened.
+  // Every key with the role may report the outcome.
   if (key === null || wait.kind === "outcome") return;
   const { by, self } = wait;
   if (by.length > 0 && !isAmong(by, key))

@@ -5,12 +5,12 @@ import { readResult } from "../../base/result.ts";
 import type { KeptTarget } from "../call/child-call.ts";
 import { hasFailed } from "./undo.ts";
 
-/** What the program of a call that undoes hears of a call below that is gone from the store. */
+/** The answer of an undoing program about a child call that is not in the store any more. */
 const GONE = "what it called is not known any more, as its call is not kept any more";
 
 /**
- * Makes the call that undoes one below, once, or finds it: its id, or an answer instead. The answer is `null`
- * where the call below has called no tools, and a text where nobody knows that. `within`: what waits for it.
+ * Makes the call that undoes a child call, once, or finds it: its id, or an answer instead. The answer is `null` if the
+ * child has called no tools, and a text if that is unknown. `within`: the waiting call, with its step.
  */
 export async function undoBelow(
   take: TakeDurable,
@@ -19,7 +19,7 @@ export async function undoBelow(
 ): Promise<{ readonly id: string } | ChildCallEnd> {
   const begin = (after: string | null) => take({ kind: "undo", id, tenant: null, after, within, nowMs: Date.now() });
   let answer = await begin(null);
-  // One that was made for this wait is no earlier try, however often the wait is asked for.
+  // An undoing made for this wait is not an earlier try, regardless of repeated requests.
   const last = answer.kind === "done" ? answer.call : null;
   const isEarlier = isAgain && last?.parentId !== within.id;
   if (isEarlier && typeof last?.result === "string" && hasFailed(readResult(last.result)))

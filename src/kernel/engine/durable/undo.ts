@@ -13,17 +13,17 @@ import type { UndoneEffect } from "./durable-calls.ts";
 import type { DurableRuns } from "./durable-record.ts";
 
 const NO_METHODS: Pick<Capability, "methods"> = { methods: {} };
-/** Name of what undoes, in metrics and kept calls. No registered tool has it. */
+/** Name of the undoing tool, in metrics and kept calls. No registered tool has it. */
 const NAME = "(undo)";
 const WALL_MS = 300_000;
 const CPU_MS = 10_000;
-/** Length of a report, in characters of JSON. */
+/** Maximum length of a report, in characters of JSON. */
 const REPORT_CHARS = 4 * 1024 * 1024;
 
 /**
- * Undoes effects in their order, and returns the report. Their values are read here, in an isolate, at the expense of the
- * call that undoes. `outcome` is missing in an effect that is to be undone. `below`: what a call has called that is undone by
- * a call of its own, whose report stands in its place.
+ * Undoes effects in their order, and returns the report. Their values are read here, in an isolate, and charged to the
+ * undoing call. `outcome` is missing in an effect that is to be undone. `below`: a child call that is undone by a call
+ * of its own, whose report takes its place.
  */
 const UNDOES = `(async (effects) => {
   ${WITH_DIGITS}
@@ -77,7 +77,7 @@ export interface Undoing {
   readonly args: string;
 }
 
-/** Makes what undoes the call of an id. What was planned in an earlier run is in `runs`. Rejects with a `StoreError`. */
+/** Makes the undoing of the call with an id. The plan of an earlier run is in `runs`. Rejects with a `StoreError`. */
 export async function undoing(
   id: string,
   call: Pick<ClaimedCall, "id" | "tenant">,
@@ -111,7 +111,7 @@ export async function undoing(
   return { tool: { ...tool, info: { ...tool.info, name: NAME }, undoes }, args };
 }
 
-/** The tools that undo, in their order, the effects, each as JSON, and what else the program calls, by its names for that. */
+/** The tools that undo, in their order; the effects, each as JSON; and further targets by the program's names. */
 interface Plan {
   readonly tools: readonly string[];
   readonly effects: readonly string[];
@@ -150,19 +150,19 @@ async function reportOf(id: string | null, take: TakeDurable): Promise<ReadonlyM
   return new Map(effects.flatMap((effect) => (effect.call === undefined ? [[effect.step, effect]] : [])));
 }
 
-/** The report of a call that undoes, by its result; `null` where it has none. */
+/** The report of an undoing call, by its result; `null` if it has none. */
 export function effectsOf(result: ToolResult | null | undefined): readonly UndoneEffect[] | null {
   return result?.success === true ? (result.output as readonly UndoneEffect[]) : null;
 }
 
-/** Whether a call that undoes has ended and could not undo an effect. */
+/** Whether an undoing call has ended and could not undo an effect. */
 export function hasFailed(result: ToolResult | null | undefined): boolean {
   return effectsOf(result)?.some(({ outcome }) => outcome === "failed") === true;
 }
 
 interface PlannedEffect {
   readonly text: string;
-  /** What undoes it; `null` for nothing. */
+  /** The target that undoes it; `null` for none. */
   readonly by:
     | { readonly kind: "tool"; readonly tool: string }
     | { readonly kind: "target"; readonly name: string; readonly target: UndoTarget }
@@ -173,7 +173,7 @@ function isBelow({ by }: PlannedEffect): boolean {
   return by?.kind === "target" && by.target.kind === "call";
 }
 
-/** `null` where there was no effect. */
+/** `null` if there was no effect. */
 function effectOf(
   ask: PastAsk,
   tenant: string,
@@ -200,7 +200,7 @@ function effectOf(
   if (tool === undefined && keptAs === null) return report("no_undo", "the tool is not registered any more");
   const { annotations = {}, undo } = tool?.info ?? {};
   if (annotations.readOnly === true || (tool !== undefined && undo === undefined && mayDoNothing(tool))) return null;
-  // A tool's own undo is for all that its call did, whether that was kept or not.
+  // A tool's own undo covers all effects of its call, whether or not that call was kept.
   if (undo !== undefined && isAnswered && !isFailed) {
     const isFunction = undo === "function";
     const by = isFunction ? { name } : undo;
@@ -236,7 +236,7 @@ function isOnlyCalling(tool: RegisteredTool | undefined): boolean {
   );
 }
 
-/** Whether a capability call only reads. `args`: JSON; arguments that were cut off count as those of an effect. */
+/** Whether a capability call only reads. `args`: JSON; truncated arguments count as those of an effect. */
 export function isReading(
   capability: string,
   method: string,
@@ -253,7 +253,7 @@ export function isReading(
   }
 }
 
-/** The report is what the program has returned. */
+/** The report is the program's return value. */
 function reported(result: ToolResult): ToolResult {
   if (!result.success) return result;
   const { value } = result.output as { readonly value?: readonly UndoneEffect[] };

@@ -4,7 +4,7 @@ import { type AskedPause, CallFailure } from "../../broker/capabilities/capabili
 import type { RunWait, WaitKind } from "../../store/calls/durable/durable-call.ts";
 import { digestOf } from "./durable-record.ts";
 
-/** The wait that a tool or a program asks for. */
+/** The wait that a tool or a program requests. */
 export function askedWait(id: string, step: number, asked: AskedPause): WaitKind {
   switch (asked.kind) {
     case "signal":
@@ -20,7 +20,7 @@ export function askedWait(id: string, step: number, asked: AskedPause): WaitKind
   }
 }
 
-/** The answer of a wait, for the call that has asked for it. Throws a `CallFailure`. */
+/** The answer of a wait, for the call that has requested it. Throws a `CallFailure`. */
 export function answerOf(wait: RunWait): unknown {
   const { kind, settled } = wait;
   const refusal = refusalOf(wait);
@@ -37,7 +37,7 @@ export function answerOf(wait: RunWait): unknown {
   };
 }
 
-/** The error of what was refused, or not decided in time. */
+/** The error of a wait that was refused, or not decided in time. */
 export interface Refusal extends Pick<ToolError, "message"> {
   readonly code: "approval_refused";
   readonly details: ErrorDetails["approval_refused"];

@@ -1,11 +1,11 @@
 import { isObject, memberOf } from "../../base/json.ts";
 import type { McpBlock, McpContent } from "../../tool/contracts/mcp-content.ts";
 
-/** Characters that texts get where media have taken all of them, and below which a text is left out. */
+/** Characters for texts if media have taken all of them, and minimum below which a text is left out. */
 const TEXTS_MIN = 2_000;
 const TEXT_MIN = 1_000;
 
-/** A text of some content that is to be cut to `chars`. `pointer`: its place in the output. */
+/** A text of some content to be cut to `chars`. `pointer`: its place in the output. */
 export interface ContentPart {
   readonly text: string;
   readonly chars: number;
@@ -16,7 +16,7 @@ type ShowPart = (part: ContentPart) => Promise<string>;
 
 /**
  * Makes content of at most `most` characters: texts are cut, media are not, but count. `null` if nothing is to be cut.
- * Returns what cuts it, given what shows a text in part.
+ * Returns the function that cuts it by `show`, which shows a text in part.
  */
 export function cutContent(
   { content, structuredContent, isError }: McpContent,

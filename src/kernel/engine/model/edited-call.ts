@@ -1,10 +1,10 @@
 import { type ResultMetadata, type ToolResult, writableOutput } from "../../base/result.ts";
 import { contentOf } from "../../tool/contracts/mcp-content.ts";
 
-/** A result for a model: where a person has edited the arguments of its call, it says so. */
+/** A result for a model, with a notice if a person has edited the arguments of its call. */
 export function withEdit(result: ToolResult): ToolResult {
   const { modelOutput: _shaped, ...others } = result.metadata;
-  // The rest of it stays.
+  // The other metadata stays.
   const metadata = others as ResultMetadata;
   const { edited } = metadata;
   if (edited === undefined) return result;

@@ -1,22 +1,22 @@
 import type { ReadableText } from "../../base/reading/cut-text.ts";
 
-/** Time for which an output is kept, and what all outputs and those of one tenant may take. */
+/** Time for which an output is kept, and maximum memory of all outputs and of those of one tenant. */
 export const KEPT_MS = 15 * 60_000;
 const KEPT_BYTES = 64 * 1024 * 1024;
 const TENANT_SHARE = 0.25;
 /** Powers of two that a tenant's bytes may have. */
 const SIZES = 32;
-/** Least time between two looks at all tenants for what is too old. */
+/** Minimum time between two looks at all tenants for expired outputs. */
 const SWEEP_MS = 1_000;
 
-/** For whom an output is kept: nobody else reads it. */
+/** The only reader of a kept output. */
 export interface OutputOwner {
   readonly tenant: string;
-  /** Name of the key with which the call was made; `null` where it was made without one. */
+  /** Name of the key with which the call was made; `null` if it was made without one. */
   readonly key: string | null;
 }
 
-/** The output of a call, to be read on. */
+/** The output of a call, for further reading. */
 export interface KeptOutput extends ReadableText {
   readonly tool: string;
 }
@@ -30,7 +30,7 @@ interface Place {
 /** Places of one tenant, oldest first. */
 interface Shelf {
   bytes: number;
-  /** The last number that was given to an id. It only grows, so that one caller's many outputs of one id are no loop. */
+  /** The last number that was added to an id. It only grows, so that many outputs of one id need no loop. */
   lastNumber: number;
   readonly places: Map<string, Place>;
 }
@@ -41,12 +41,13 @@ export interface KeptOutputsOptions {
 }
 
 /**
- * Long outputs of calls that a model may read on, for 15 minutes and within 64 MiB, of which a tenant has a quarter. The
- * oldest go first: those of a tenant beyond its quarter, else those of a tenant that has most, up to a factor of two.
+ * Long outputs of calls that a model may read further, for 15 minutes and within 64 MiB, of which a tenant has a
+ * quarter. The oldest are removed first: those of a tenant beyond its quarter, else those of a tenant with the most
+ * bytes, up to a factor of two.
  */
 export class KeptOutputs implements Disposable {
   readonly #shelves = new Map<string, Shelf>();
-  /** Tenants by the power of two of their bytes: who has most is found without a look at all of them. */
+  /** Tenants by the power of two of their bytes: finds a tenant with the most bytes without a look at all of them. */
   readonly #bySize: readonly Set<string>[] = Array.from({ length: SIZES }, () => new Set());
   #sweptMs = -Infinity;
   readonly #most: number;
@@ -59,14 +60,14 @@ export class KeptOutputs implements Disposable {
     this.#now = now;
   }
 
-  /** Memory that all of them take. */
+  /** Memory of all outputs. */
   get bytes(): number {
     return this.#bytes;
   }
 
   /**
-   * Keeps an output. Returns the id by which it is found: that of its call, with a number where another output of its owner
-   * has that; `null` where it is too large to be kept.
+   * Keeps an output. Returns the id by which it is found: that of its call, with a number if another output of its
+   * owner has that id; `null` if it is too large to be kept.
    */
   keep(callId: string, output: KeptOutput, owner: OutputOwner): string | null {
     const { bytes } = output.text;
@@ -129,7 +130,7 @@ export class KeptOutputs implements Disposable {
     this.#bySize[sizeOf(shelf)]?.add(tenant);
   }
 
-  /** A tenant of those that have most, up to a factor of two. */
+  /** A tenant with the most bytes, up to a factor of two. */
   #fullest(): readonly [tenant: string, shelf: Shelf] {
     const [tenant = ""] = this.#bySize.findLast(({ size }) => size > 0) ?? [];
     const shelf = this.#shelves.get(tenant);

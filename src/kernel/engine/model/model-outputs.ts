@@ -18,13 +18,13 @@ import { MODEL_CHARS_MIN } from "../options.ts";
 import { findPattern } from "./pattern-search.ts";
 import { lineOf, listOf, type OutputQuery, partAt, readPage, readQuery } from "./read-output.ts";
 
-/** Share of a cut output that says its shape, and what the rest of the notice takes. */
+/** Share of a cut output for its shape, and length of the rest of the notice. */
 const SHAPE_SHARE = 0.1;
 const NOTICE_CHARS = 520;
-/** Readings at once, of one tenant and of all: each may copy an output. */
+/** Maximum readings at once, of one tenant and of all: each may copy an output. */
 const TENANT_READS = 4;
 const READS = 16;
-/** Those of them that look for patterns, which take longer: other readings always have places. */
+/** Maximum of them that search for patterns, which take longer: other readings always have places. */
 const PATTERN_READS = 8;
 
 interface Bounds {
@@ -34,7 +34,7 @@ interface Bounds {
 
 type ReadOptions = ExecuteOptions & { readonly tenant: string };
 
-/** Parts of an engine that read for models. */
+/** Parts of an engine for readings of models. */
 export interface OutputsHost {
   readonly registry: ToolRegistry;
   readonly broker: Pick<BrokerClient, "work" | "accounts">;
@@ -43,7 +43,7 @@ export interface OutputsHost {
   readonly runProgram: (program: FunctionProgram, options: ExecuteOptions) => Promise<ToolResult>;
 }
 
-/** Cuts the long outputs of calls for models, and keeps them to be read on. */
+/** Cuts the long outputs of calls for models, and keeps them for further reading. */
 export class ModelOutputs implements Disposable {
   readonly #host: OutputsHost;
   readonly #kept: KeptOutputs;
@@ -59,12 +59,12 @@ export class ModelOutputs implements Disposable {
     this.#kept[Symbol.dispose]();
   }
 
-  /** A result as a model reads it. `readsOn`: whether the model has `read_output`; without it, nothing is cut. */
+  /** A result for a model. `readsOn`: whether the model has `read_output`; without it, nothing is cut. */
   async show(result: ToolResult, { owner, modelChars, readsOn }: Bounds & { readsOn: boolean }): Promise<ModelAnswer> {
     const asked = withEdit(forModels(result));
     const whole = { result, shown: asked, kept: null };
     const { tool, callId, truncated } = result.metadata;
-    // An output that the tool's own bound has cut is as long as the tool says.
+    // An output cut by the tool's own bound has the length that the tool declares.
     const own = this.#host.registry.get(tool, owner.tenant)?.outputChars ?? null;
     const most = Math.max(MODEL_CHARS_MIN, own ?? modelChars);
     const json = readsOn && truncated?.output === undefined ? longJson(asked, most) : null;
@@ -113,8 +113,8 @@ export class ModelOutputs implements Disposable {
 
   /**
    * A page of an output, for the arguments of `read_output`. Rejects with a `GloveboxError`: `invalid_arguments`,
-   * `tool_not_found` where there is no such output of this tenant and key, `queue_full`, or that of a call with these
-   * options which looks for a pattern.
+   * `tool_not_found` if this tenant and key have no such output, `queue_full`, or that of a call with these options
+   * which searches for a pattern.
    */
   async read(
     given: unknown,
@@ -147,7 +147,7 @@ export class ModelOutputs implements Disposable {
   async #readPage(output: ReadableText, query: OutputQuery, options: ReadOptions): Promise<string> {
     const work = this.#workOf(options.tenant);
     if (query.pattern === null) return runPieces(readPage(output, query), work);
-    // Those of the answered call itself.
+    // Options of the answered call itself.
     const { tools: _tools, idempotencyKey: _key, record: _record, capabilities: _narrowed, ...given } = options;
     const run = (program: FunctionProgram) => this.#host.runProgram(program, given);
     this.#patternReads++;
@@ -182,7 +182,7 @@ export class ModelOutputs implements Disposable {
   }
 }
 
-/** The JSON of an output that is longer than so many characters, in its parts; `null` of others. */
+/** The JSON of an output that is longer than so many characters, in its parts; `null` for others. */
 function longJson(result: ToolResult, most: number): readonly string[] | null {
   const unread = unreadJson(result);
   if (unread !== undefined) return unread.json.length > most ? partsOf(unread) : null;
@@ -192,13 +192,13 @@ function longJson(result: ToolResult, most: number): readonly string[] | null {
   return json.length > most ? [json] : null;
 }
 
-/** A text that stands for itself, or JSON. */
+/** The text of a string, or the JSON of another value. */
 function* readable(json: readonly string[]): Generator<undefined, ReadableText, undefined> {
   const text = yield* chunkedOf(json);
   return json[0]?.startsWith('"') === true ? { kind: "text", text: yield* unquoted(text) } : { kind: "json", text };
 }
 
-/** The result with another output, whose whole length its metadata says. */
+/** The result with another output. Its metadata has the whole length. */
 function shownResult(result: ToolResult, output: unknown, originalChars: number): ToolResult {
   const { modelOutput: _whole, ...others } = result.metadata;
   const metadata: ResultMetadata = { ...(others as ResultMetadata), originalChars };

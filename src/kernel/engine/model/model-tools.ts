@@ -14,7 +14,7 @@ import { offersWaitCall, WAIT_CALL_TOOL, waitForCall } from "./wait-call.ts";
 export interface ModelToolsSource extends ToolRunner {
   /** Answers a call that runs no tool. `work` gets the options that its caller may have. */
   answer(call: ToolCall, work: AnswerWork, options: ExecuteOptions): Promise<ToolResult>;
-  /** For whom the outputs of its calls are kept. */
+  /** The owner of the kept outputs of its calls. */
   ownerOf(options: ExecuteOptions): OutputOwner;
   waits(options?: Pick<RunOptions, "tenant">): OwnWaits;
   mayWait(): boolean;
@@ -22,7 +22,7 @@ export interface ModelToolsSource extends ToolRunner {
   mayName(tool: string): boolean;
 }
 
-/** Tools of an engine as a model gets them. An operator's own tool with the name `read_output` stands before this one. */
+/** Tools of an engine for a model. An operator's own tool with the name `read_output` replaces this one. */
 export class ModelTools implements ModelRunner {
   readonly #source: ModelToolsSource;
   readonly #outputs: () => Promise<ModelOutputs>;
@@ -93,7 +93,7 @@ export class ModelTools implements ModelRunner {
   }
 }
 
-/** The part of an engine that a source of all its tools needs. */
+/** The part of an engine for a source of all its tools. */
 interface SourceEngine extends Pick<ModelToolsSource, "list" | "get" | "execute" | "answer"> {
   readonly calls: Pick<CallHistory, "durable" | "mayWait">;
 }

@@ -3,20 +3,20 @@ import type { Decision, DurableCall } from "../../store/calls/durable/durable-ca
 import type { OwnWaits } from "../../tool/contracts/runner.ts";
 import { type DurableCalls, WAIT_MAX_MS } from "../durable/durable-calls.ts";
 
-/** Waits of callers for the ends of calls at once; beyond it, a caller hears at once how its call stands. */
+/** Maximum callers that wait for the ends of calls; further ones get the present state of their call at once. */
 const WAITING_MAX = 1_000;
 let waiting = 0;
 
-/** Whose calls they are. */
+/** The owner of calls. */
 interface CallOwner {
-  /** Name of the key with which they are made; `null` where they are made without one. */
+  /** Name of the key with which they are made; `null` if they are made without one. */
   readonly key: string | null;
   /** Absent: of all tenants. */
   readonly tenant?: string | undefined;
   readonly tools?: readonly string[] | undefined;
 }
 
-/** Calls of one caller that wait. `mayDecide`: whether its key may decide, where a rule lets callers decide themselves. */
+/** Waiting calls of one caller. `mayDecide`: whether its key may decide, if a rule lets callers decide themselves. */
 export function ownWaits(
   calls: DurableCalls,
   { key, tenant, tools }: CallOwner,

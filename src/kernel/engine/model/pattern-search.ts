@@ -10,22 +10,22 @@ import type { FunctionProgram } from "../../tool/program/program.ts";
 /** Characters that an isolate gets at once, and those before them that `^`, `\b` and lookbehinds see. */
 const PIECE = 64 * 1024;
 const BEFORE = 1_024;
-/** Characters of a match that are sure to be found together. */
+/** Maximum length of a match that is certain to be found as a whole. */
 const MATCH_MAX = 4_096;
-/** Characters of one search, as JSON has them: less than the `capabilityBytes` of a call. */
+/** Maximum characters of one search, as JSON: less than the `capabilityBytes` of a call. */
 const SEARCHED_MAX = 6 * 1024 * 1024;
 
-/** The place of a reading is not held for longer. */
+/** Maximum time for which a reading keeps its place. */
 const LIMITS = { queueMs: 5_000, wallMs: 10_000 } as const;
 
-/** Where a pattern is run, and who pays for it. */
+/** The runner of a pattern, and the account that is charged. */
 export interface PatternWork extends PieceWork {
   readonly run: (program: FunctionProgram) => Promise<ToolResult>;
 }
 
 /**
- * Finds the places that a regular expression matches, from an index on. An isolate runs it, at the expense and within the
- * limits of a call of the tenant, and asks for one piece of the text after the other. Rejects with a `GloveboxError`.
+ * Finds the matches of a regular expression, from an index on. An isolate runs it, charged to and within the limits of
+ * a call of the tenant, and requests one piece of the text after the other. Rejects with a `GloveboxError`.
  */
 export async function findPattern(
   { text, kind }: ReadableText,
@@ -66,7 +66,7 @@ function* pieceAt(whole: ChunkedText, from: number): Pieces<Piece> {
   return { text, start, isLast: end === whole.length };
 }
 
-/** A match that begins near the end of a piece is looked for in the next one, which has all of it. */
+/** A match that begins near the end of a piece is searched in the next one, which has all of it. */
 function programOf(pattern: string, from: number): string {
   return `let pattern;
 try {
@@ -102,7 +102,7 @@ interface Told {
   readonly until: number | null;
 }
 
-/** Throws a `GloveboxError` where the pattern is wrong. What an isolate tells may be anything. */
+/** Throws a `GloveboxError` if the pattern is wrong. The report of an isolate is hostile input. */
 function readTold(told: unknown, length: number): Told {
   const { wrong, places, count, until } = isObject(told) ? told : {};
   if (typeof wrong === "string") {

@@ -8,10 +8,10 @@ export const POINTER_MAX = 1_024;
 export const CALL_MAX = 512;
 export const SEARCH_MAX = 200;
 
-/** The last description that was made: most engines have one length, and a server of MCP asks for each request. */
+/** The last description that was made: most engines have one length, and a server of MCP needs it for each request. */
 let made: { readonly modelChars: number; readonly tool: ToolDescription } | null = null;
 
-/** `read_output` as a model sees it. */
+/** `read_output` for a model. */
 export function readOutputTool(modelChars: number): ToolDescription {
   if (made?.modelChars !== modelChars) made = { modelChars, tool: describe(modelChars) };
   return made.tool;

@@ -22,7 +22,7 @@ export interface OutputQuery {
   readonly pattern: string | null;
 }
 
-/** Checks arguments of `read_output`. Throws a `GloveboxError` that says what is wrong. */
+/** Checks arguments of `read_output`. Throws a `GloveboxError` that names the mistake. */
 export function readQuery(given: unknown, modelChars: number): OutputQuery {
   const most = Math.max(PAGE_MIN, modelChars);
   const asked = (given ?? {}) as { readonly [Name in keyof OutputQuery]?: unknown };
@@ -55,14 +55,14 @@ function wrong(message: string): GloveboxError {
   return new GloveboxError("invalid_arguments", message);
 }
 
-/** The page that a query asks for, as text. Throws a `GloveboxError` where the output has no such page. */
+/** The page of a query, as text. Throws a `GloveboxError` if the output has no such page. */
 export function* readPage(output: ReadableText, query: OutputQuery): Pieces<string> {
   const part = yield* partAt(output, query.pointer);
   if (query.search === null) return yield* pageOf(part, query);
   return listOf(yield* find(part.text, part.kind, query.search, query.from), query);
 }
 
-/** The part of an output at a JSON pointer: a string is read as the text that it stands for. */
+/** The part of an output at a JSON pointer: a string is read as its text. */
 export function* partAt(output: ReadableText, pointer: string): Pieces<ReadableText> {
   if (pointer === "") return output;
   if (output.kind === "text") throw wrong("the output is a text, which has no parts: leave pointer out");
@@ -84,7 +84,7 @@ function* pageOf({ text, kind }: ReadableText, { call, pointer, from, chars }: O
   return `${text.slice(from, end)}\n\n[Characters ${from} to ${end} of ${length}${place}${next}]`;
 }
 
-/** What was found, as a page. */
+/** The matches, as a page. */
 export function listOf({ hits, count, until }: Found, query: OutputQuery): string {
   const { call, pointer, from, chars, search, pattern } = query;
   const sought = search === null ? { pattern } : { search };
@@ -113,7 +113,7 @@ export function listOf({ hits, count, until }: Found, query: OutputQuery): strin
   return `${lines.join("\n\n")}\n\n[${number}, ${lines.length} shown.${goOn(next ?? until)}]`;
 }
 
-/** The call of `read_output` that goes on. */
+/** The call of `read_output` for the next page. */
 export function lineOf({ pointer, ...query }: Partial<OutputQuery>): string {
   const { call, ...rest } = query;
   return `${READ_OUTPUT} ${JSON.stringify({ call, ...(pointer ? { pointer } : {}), ...rest })}`;

@@ -8,7 +8,7 @@ import { withEdit } from "./edited-call.ts";
 
 const ID_MAX = 128;
 
-/** `wait_call` as a model sees it. Frozen, so that it is written once for clients. */
+/** `wait_call` for a model. Frozen, so that it is written once for clients. */
 export const WAIT_CALL_TOOL: ToolDescription = frozen({
   name: WAIT_CALL,
   description:

@@ -35,7 +35,7 @@ function readPolicyText(text: string): PolicyText {
   }
 }
 
-// A value that no other thread can have, such as a symbol, is no policy either.
+// A value that cannot be sent to another thread, such as a symbol, is no policy either.
 function read(): PolicyText {
   const text = readPolicyText(String(workerData));
   try {

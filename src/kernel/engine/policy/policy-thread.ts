@@ -6,11 +6,11 @@ export interface TextPlace {
   readonly column: number;
 }
 
-/** A policy as its text has it. */
+/** The policy in a text. */
 export type PolicyText =
   | {
       readonly kind: "policy";
-      /** The policy, also where the text is a configuration with one. */
+      /** The policy, also if the text is a configuration with one. */
       readonly policy: unknown;
       /** Places of its parts, by the names to them as JSON: the first 5,000. */
       readonly places: ReadonlyMap<string, TextPlace>;
@@ -20,12 +20,12 @@ export type PolicyText =
       readonly mistakes: readonly { readonly message: string; readonly place: TextPlace | null }[];
     };
 
-/** Time and memory in which a policy of 64 Ki characters is read. */
+/** Maximum time and memory to read a policy of 64 Ki characters. */
 const READ_MS = 5_000;
 const HEAP_MB = 256;
 const TOO_MUCH = "it takes more than 5 seconds, or 256 MiB, to read";
 
-/** Reads the text of a policy on a thread of its own: to read hostile YAML of 64 Ki characters takes a second. */
+/** Reads the text of a policy on a thread of its own: hostile YAML of 64 Ki characters takes a second. */
 export async function readInThread(text: string): Promise<PolicyText> {
   const worker = new Worker(new URL(`./entry.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url), {
     name: "glovebox-policy",

@@ -12,24 +12,24 @@ import type { CallHistory } from "../call-history.ts";
 import { type PolicyText, readInThread, type TextPlace } from "./policy-thread.ts";
 import { type GrantLine, grantLines, identityOf, lintPolicy, lintTool } from "../explanation.ts";
 
-/** A policy to look at, and the calls for which it is looked at. */
+/** A policy to examine, and the calls for the examination. */
 export interface PolicySimulationRequest {
   /** YAML or JSON: the rules, `{ rules: [...] }`, or a configuration with a `policy`. At most 64 Ki characters. */
   readonly policy: string;
   readonly call?: SimulatedCall;
   /** Earliest begin of the stored calls that are compared. Default: 24 hours ago. */
   readonly since?: CallFilter["since"];
-  /** Number of stored calls that are looked at, newest first, at most 1,000. Default 1,000. */
+  /** Number of stored calls that are compared, newest first, at most 1,000. Default 1,000. */
   readonly limit?: number;
 }
 
 export interface SimulatedCall {
   readonly tool?: string;
-  /** Default: that of the stored call, or none. */
+  /** Default: the tenant of the stored call, or none. */
   readonly tenant?: string;
-  /** No tool runs: they are not looked at. */
+  /** Ignored, as no tool runs. */
   readonly arguments?: unknown;
-  /** Id of a stored call, whose capability calls are looked at. */
+  /** Id of a stored call, whose capability calls are compared. */
   readonly id?: string;
 }
 
@@ -42,11 +42,11 @@ export interface PolicyFinding extends Finding {
   readonly column?: number;
 }
 
-/** A capability call of the stored call, as the policy would answer it. */
+/** A capability call of the stored call, with the policy's answer. */
 export type SimulatedAsk = Pick<StoredAsk, "capability" | "method" | "target"> &
   SimulatedAnswer & { /** As it was answered. */ readonly was: StoredAsk["outcome"] };
 
-/** A capability call of a stored call that the policy would answer otherwise. */
+/** A capability call of a stored call with another answer by the policy. */
 export interface PolicyChange extends Pick<StoredAsk, "capability" | "method" | "target"> {
   /** The stored call, its tool and its tenant. */
   readonly id: string;
@@ -66,7 +66,7 @@ export interface PolicySimulation {
   readonly asks: readonly SimulatedAsk[];
   /** Capability calls of stored calls with another answer, at most 100. */
   readonly changes: readonly PolicyChange[];
-  /** Number of stored calls with details that were looked at, and whether those are all since then. */
+  /** Number of compared stored calls with details, and whether those are all since then. */
   readonly compared: { readonly calls: number; readonly isComplete: boolean };
 }
 
@@ -80,22 +80,22 @@ const POLICY_MAX = 64 * 1024;
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const CALLS_MAX = 1_000;
 const PAGE = 200;
-/** Details that are read at once. */
+/** Maximum details that are read at once. */
 const READS = 8;
 const CHANGES_MAX = 100;
 const FINDINGS_MAX = 200;
-/** Mistakes of a policy: each costs one more reading. */
+/** Maximum mistakes of a policy: each costs one more reading. */
 const MISTAKES_MAX = 20;
 const DEADLINE_MS = 5_000;
-/** The message of a mistake: its setting, a pointer within it, and what is said of it. */
+/** The message of a mistake: its setting, a pointer within it, and the text about it. */
 const MESSAGE = /^policy((?:\.\w+|\[\d+\])*)((?:\/[^:\s]*)?)(?:: | )([\s\S]*)$/;
 
 /** Tenant and tools of the stored calls that a caller may see; `null` for none. */
 export type WhoseCalls = Pick<CallFilter, "tenant" | "tools"> | null;
 
 /**
- * Looks at a policy without putting it in force: its mistakes, what it grants, and what it would answer to stored calls.
- * Runs no tool and writes nothing. Rejects with a `GloveboxError`: `invalid_arguments`, `tool_not_found`.
+ * Examines a policy without putting it in force: its mistakes, its grants, and its answers to stored calls. Runs no
+ * tool and writes nothing. Rejects with a `GloveboxError`: `invalid_arguments`, `tool_not_found`.
  */
 export async function simulatePolicy(
   host: SimulationHost,
@@ -158,7 +158,7 @@ function toolsOf(registry: ToolRegistry): readonly RegisteredTool[] {
   return registry.list().flatMap(({ name }) => registry.get(name) ?? []);
 }
 
-/** The grants of a policy; `null`, and its mistakes, where it has some. */
+/** The grants of a policy; `null`, and its mistakes, if it has some. */
 function* readPolicy(
   text: PolicyText,
   broker: BrokerClient,
@@ -190,7 +190,7 @@ function* readPolicy(
   return { grants: null, findings: mistakes };
 }
 
-/** The place of a part of the text, or of what is around it. */
+/** The place of a part of the text, or of its surroundings. */
 function placeOf(places: ReadonlyMap<string, TextPlace>, path: readonly string[]): TextPlace | null {
   const place = places.get(JSON.stringify(path)) ?? null;
   return place !== null || path.length === 0 ? place : placeOf(places, path.slice(0, -1));
@@ -217,7 +217,7 @@ function mistakeOf(message: string): { readonly path: readonly string[]; readonl
   };
 }
 
-/** Rules without effect, and requests that no rule grants: of all tenants where `tenant` is `null`. */
+/** Rules without effect, and requests that no rule grants: of all tenants if `tenant` is `null`. */
 function* findings(
   grants: Grants,
   tools: readonly RegisteredTool[],
@@ -267,7 +267,7 @@ class Comparison {
     return simulateAsk(this.#grants, subject, ask, ask.outcome === "denied" ? null : this.#host.broker.grants);
   }
 
-  /** Looks at stored calls, newest first, until they end, the limit is reached, or five seconds have passed. */
+  /** Compares stored calls, newest first, until they end, the limit is reached, or five seconds have passed. */
   async compare(
     { since, limit, whose }: { since: CallFilter["since"]; limit: number; whose: NonNullable<WhoseCalls> },
     work: PieceWork,
@@ -310,7 +310,7 @@ class Comparison {
     }
   }
 
-  /** A call whose id a later one has, too, is not found. */
+  /** A call is not found if a later one has the same id. */
   async #detail({ id, beginMs }: CallSummary, whose: NonNullable<WhoseCalls>): Promise<StoredCall | undefined> {
     const found = await this.#host.calls.get(id, whose);
     return found?.beginMs === beginMs ? found : undefined;

@@ -12,19 +12,19 @@ import type { DetailWriter } from "../call/detail-writer.ts";
 import { OUTSIDE, type RecordedRun } from "./recording.ts";
 import { Replayer, type ReplayEnd } from "./replayer.ts";
 
-/** Replays that run at once, and that wait. */
+/** Maximum replays that run at once, and that wait. */
 const AT_ONCE = 2;
 const WAITING_MAX = 16;
-/** Time for the start of an executor, and the most for a call. */
+/** Maximum time for the start of an executor, and for a call. */
 const START_MS = 15_000;
 const RUN_MS = 60_000;
 /** Time without replays after which their executor ends. */
 const IDLE_MS = 10_000;
 
-/** The result of a kept call that was run again, compared with what was kept. */
+/** The result of a kept call that was run again, compared with the kept result. */
 export interface CallReplay {
   readonly verdict: "same" | "different";
-  /** The first 100. `left` is what was kept. */
+  /** The first 100. `left` is the kept value. */
   readonly differences: readonly Difference[];
   readonly result: ToolResult;
 }
@@ -52,8 +52,9 @@ export class CallReplays {
   }
 
   /**
-   * Resolves with `undefined` if there is no such call. Rejects with a `TypeError` that says why a call cannot be replayed,
-   * and with a `StoreError` where the store cannot be read, or too many replays wait. `onCpu`: as in call options.
+   * Resolves with `undefined` if there is no such call. Rejects with a `TypeError` with the reason if a call cannot be
+   * replayed, and with a `StoreError` if the store cannot be read, or too many replays wait. `onCpu`: as in call
+   * options.
    */
   async replay(
     id: string,
@@ -117,7 +118,7 @@ export class CallReplays {
     try {
       const replayer = await inTime(START_MS, opening, late);
       const end = await inTime(START_MS + limits.wallMs, replayer.run(tool, call, { ...run, limits }), late);
-      // The next replay gets a new process: this one may be harmed.
+      // The next replay gets a new process: this one may be damaged.
       if (!end.reply.outcome.ok && end.reply.outcome.failure.code !== "tool_error") void this.close();
       return end;
     } catch (error) {
@@ -129,7 +130,7 @@ export class CallReplays {
   }
 }
 
-/** The inputs of a kept call. Throws a `TypeError` that says why it has no inputs. */
+/** The inputs of a kept call. Throws a `TypeError` with the reason if it has no inputs. */
 function requireRun({ run, hasDetail, code, omitted, attempts }: KeptRun): RecordedRun {
   if (run !== null) return JSON.parse(run) as RecordedRun;
   if (attempts === 0) throw new NotKeptError("it was refused before it ran");

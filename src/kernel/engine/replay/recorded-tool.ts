@@ -6,13 +6,13 @@ import { configShownBy, readerOf, type RegisteredTool } from "../../tool/registe
 import type { ToolRuntimes } from "../../tool/runtimes/runtime.ts";
 import { checksOf, type Recording } from "./recording.ts";
 
-/** What plugins bring to run recorded tools. */
+/** Parts of plugins to run recorded tools. */
 export interface ReplayPlugins {
   readonly readers: ModuleReaders;
   readonly runtimes: ToolRuntimes;
 }
 
-/** The recorded tool, without the parts that only registration needs. `key`: of its script, as no other has it. */
+/** The recorded tool, without the parts that only registration needs. `key`: a unique key of its script. */
 export function recordedTool(
   recording: Pick<Recording, "tool" | "limits">,
   { readers, runtimes }: ReplayPlugins,
@@ -22,7 +22,7 @@ export function recordedTool(
   const { limits } = recording;
   const checks = checksOf(recording, readers);
   const { name, version, runtime, isolation, text } = script;
-  // Recordings of earlier versions do not say it.
+  // Missing in recordings of earlier versions.
   const isInterpreted = script.isInterpreted ?? runtimes.get(runtime)?.isInterpreted;
   const interpreted = isInterpreted === true ? { isInterpreted } : {};
   return {

@@ -40,7 +40,7 @@ export interface Recording extends RecordedRun {
   readonly tool: Omit<ToolScript, "key" | "checks"> & {
     /** Missing in recordings of versions that checked values outside of the isolate: their arguments have defaults. */
     readonly checks?: ToolChecks;
-    /** Who registered the tool, and the digest of that version. Missing in recordings of earlier versions. */
+    /** The registrant of the tool, and the digest of that version. Missing in recordings of earlier versions. */
     readonly registrant?: string;
     readonly digest?: string;
     readonly outputSchema: JsonSchema | null;
@@ -174,7 +174,7 @@ function findNonsense({ tool, call, asks, answers, together = [] }: Recording): 
   return findNoTurn(answers, together);
 }
 
-/** Describes answers that cannot have reached the call in one turn, as it asked for one of them after that. */
+/** Describes answers that cannot have reached the call in one turn, as it requested one of them after that. */
 function findNoTurn(answers: readonly RecordedAnswer[], together: readonly SharedTurn[]): string | null {
   let end = 0;
   for (const [nth, [at, count]] of together.entries()) {
@@ -212,7 +212,7 @@ export function requireReplayable({ tool, outcome }: Recording): void {
   throw new TypeError("the recorded call ran in a shared module, which other calls had changed before");
 }
 
-/** The checks that the recorded call ran under. */
+/** The checks under which the recorded call ran. */
 export function checksOf(
   { tool: { checks, contract, outputSchema } }: Pick<Recording, "tool">,
   readers: ModuleReaders,
@@ -254,7 +254,7 @@ export function runOf(
   { limits, clockMs, callNumber, end, seed: earlier }: EngineCall,
   entropyKey: string,
 ): Omit<RecordedRun, keyof RecordedJournal> {
-  // A call that went on after a pause has the randomness with which it began.
+  // A call that continued after a pause has the randomness of its begin.
   const seed = earlier ?? seedOf(entropyKey, `${callNumber}`);
   return { limits, startMs: clockMs, seed, refusal: end?.lastRefusal ?? null };
 }

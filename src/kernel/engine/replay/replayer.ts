@@ -45,7 +45,7 @@ export class Replayer implements AsyncDisposable {
     }
   }
 
-  /** Runs a call again, which has the executor's whole `wallMs` for itself: nothing that it asks is waited for. */
+  /** Runs a call again, with the executor's whole `wallMs`: its capability calls are answered at once. */
   run(tool: RegisteredTool, call: RecordedCall, run: RecordedRun): Promise<ReplayEnd> {
     const { limits, startMs, seed } = run;
     const session = new RecordedSession(run, run.refusal);

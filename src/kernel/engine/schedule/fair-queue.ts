@@ -86,7 +86,7 @@ export class FairQueue {
 
   /**
    * Takes a slot for a call that has not waited. Returns false unless the call may start now and no waiting call may.
-   * The tenant is needed only where tenants are capped.
+   * The tenant is needed only if tenants are capped.
    */
   claim(cap: ConcurrencyCap, tenant: Tenant | undefined): boolean {
     if (this.#running >= this.#concurrency || cap.running >= cap.limit) return false;

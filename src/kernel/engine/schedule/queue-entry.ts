@@ -16,7 +16,7 @@ export interface QueueEntry {
 /** Error codes of calls that never started. */
 export type RefusalCode = Extract<ErrorCode, "queue_full" | "queue_timeout" | "cancelled" | "engine_closed">;
 
-/** Why a call did not start. A class, so that `instanceof` distinguishes it from every value. */
+/** The reason for which a call did not start. A class, so that `instanceof` distinguishes it from every value. */
 export class Refusal {
   readonly kind = "refused";
   readonly code: RefusalCode;

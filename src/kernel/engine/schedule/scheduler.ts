@@ -97,8 +97,8 @@ export class Scheduler {
   }
 
   /**
-   * Other limits from now on. What runs goes on, also beyond them; what waits and now may start starts. A call that came
-   * before keeps the cap of its tool.
+   * Sets other limits. Running calls continue, even beyond them; waiting calls that now may start are started. An
+   * earlier call keeps the cap of its tool.
    */
   use(limits: SchedulerLimits): void {
     requireLimits(limits);

@@ -3,10 +3,10 @@ import { within } from "../../base/deadline.ts";
 import type { SnippetAuthor, SnippetDefinition, Snippets, Snippet } from "./snippet.ts";
 import type { StoredSnippets } from "./stored-snippets.ts";
 
-/** Longest wait of an engine's start for the tools of its snippets, which are registered later where it takes longer. */
+/** Maximum wait of an engine's start for the tools of its snippets; slower ones are registered later. */
 const START_MS = 5_000;
 
-/** Snippets as the engine shows them: nothing of them is loaded before somebody asks for them, or there may be some. */
+/** Snippets of the engine. Nothing is loaded before the first request for them, unless there may be some. */
 export class SnippetStage implements Snippets {
   readonly #loaded: OnDemand<StoredSnippets>;
 

@@ -21,12 +21,12 @@ export function definitionOf({ name, version, description, program, ...schemas }
   };
 }
 
-/** The tool that a snippet was made into, with what it may call. */
+/** The tool of a snippet, with the tools that it may call. */
 export function withTools(tool: RegisteredTool, names: readonly string[]): RegisteredTool {
   return { ...tool, own: programTools(onlyTools(names), names), snippet: names, mapStack: programStack };
 }
 
-/** The tool with what models are told of its output. Its checks know nothing of it. */
+/** The tool with the inferred schema of its output, for models. Its checks do not use it. */
 export function withInferred(tool: RegisteredTool, { inferredOutputSchema: schema }: KeptSnippet): RegisteredTool {
   if (schema === null) return tool;
   return { ...tool, info: Object.freeze({ ...tool.info, inferredOutputSchema: frozen(schema) }) };

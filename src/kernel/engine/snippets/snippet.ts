@@ -4,30 +4,30 @@ import { isObject, type JsonSchema, memberOf } from "../../base/json.ts";
 import { REDACTED } from "../../store/calls/call-redaction.ts";
 import type { StoredSnippet } from "../../store/calls/durable/durable-step.ts";
 
-/** Begins the name of each snippet's tool. */
+/** Prefix of the name of each snippet's tool. */
 export const SNIPPET_PREFIX = "snippets.";
 const NAME = /^[A-Za-z_$][A-Za-z0-9_$]{0,63}$/;
 const DESCRIPTION_MAX = 4_000;
-/** Length of a snippet as JSON, in UTF-16 units. */
+/** Maximum length of a snippet as JSON, in UTF-16 units. */
 const TEXT_MAX = 256 * 1024;
-/** Levels of a value of which a schema is made, and members of each. */
+/** Maximum levels of a value from which a schema is made, and maximum members of each. */
 const DEPTH_MAX = 6;
 const MEMBERS_MAX = 100;
-/** Length of the schema of one output as JSON, in UTF-16 units: a longer one would keep its snippet from being saved. */
+/** Maximum length of an inferred schema as JSON, in UTF-16 units: a snippet with a longer one could not be saved. */
 const INFERRED_MAX = 32 * 1024;
 
-/** A program that is to be a tool. It has either `code` or `callId`. */
+/** A program to be saved as a tool. It has either `code` or `callId`. */
 export interface SnippetDefinition {
   /** Its tool is called `snippets.NAME`: a name as JavaScript allows it, of 1 to 64 characters. */
   readonly name: string;
   readonly description: string;
   /** The body of an async function in TypeScript, as `run_code` takes it. */
   readonly code?: string;
-  /** Id of a kept call of `run_code`, whose program it is. */
+  /** Id of a kept call of `run_code` with the program. */
   readonly callId?: string;
-  /** JSON Schema of its `input`. Default: made of the input of the call of `callId`, or else any object. */
+  /** JSON Schema of its `input`. Default: made from the input of the call of `callId`, or else any object. */
   readonly inputSchema?: JsonSchema;
-  /** JSON Schema that each of its outputs has to match. Without it, all do. */
+  /** JSON Schema that each of its outputs has to match. Without it, all outputs match. */
   readonly outputSchema?: JsonSchema;
 }
 
@@ -45,7 +45,7 @@ export interface SnippetAuthor {
 export interface Snippet {
   readonly name: string;
   readonly tenant: string;
-  /** SHA-256 of its program as it is run, in hexadecimal. */
+  /** SHA-256 of its program in its running form, in hexadecimal. */
   readonly version: string;
   readonly description: string;
   readonly code: string;
@@ -54,16 +54,16 @@ export interface Snippet {
   readonly inputSchema: JsonSchema;
   readonly outputSchema: JsonSchema | null;
   /**
-   * JSON Schema made of what the call of `callId` returned: models see it, and no output has to match it. `null` where there is
-   * an `outputSchema`, and where that call's value is not kept, was only kept as a preview, or is `null`.
+   * JSON Schema made from the output of the call of `callId`: models see it, and no output has to match it. `null` if
+   * there is an `outputSchema`, and if that call's value is not kept, was only kept as a preview, or is `null`.
    */
   readonly inferredOutputSchema: JsonSchema | null;
-  /** Whether `inputSchema` was made of one input. */
+  /** Whether `inputSchema` was made from one input. */
   readonly isInferred: boolean;
   /** Name of the key of its author; `null` without keys. */
   readonly author: string | null;
   readonly savedAt: string;
-  /** Why it cannot be called, or will fail; `null` where nothing is known against it. */
+  /** The reason for which it cannot be called, or will fail; `null` without a known problem. */
   readonly unusable: string | null;
 }
 
@@ -78,10 +78,10 @@ export const FORMAT = "glovebox-snippet/1";
 /** Programs that are tools of one tenant each. */
 export interface Snippets {
   /**
-   * Makes a program the tool `snippets.NAME` of one tenant, in the place of one of the same name: calls that have begun end
-   * on the old version. It may call the tools that its text names, or that the call of `callId` has called, of those that
-   * its author may call; and at each call only those that its caller may call. Rejects with a `GloveboxError`:
-   * `invalid_arguments`, with `details.problems` of the program, `forbidden` where its author may not call what it names,
+   * Makes a program the tool `snippets.NAME` of one tenant, in place of one of the same name: running calls end on the
+   * old version. It may call the tools that its text names, or that the call of `callId` has called, of those that its
+   * author may call; and at each call only those that its caller may call. Rejects with a `GloveboxError`:
+   * `invalid_arguments`, with `details.problems` of the program, `forbidden` if its author may not call a named tool,
    * `load_error`; and with a `StoreError`.
    */
   save(definition: SnippetDefinition, author?: SnippetAuthor): Promise<Snippet>;
@@ -92,7 +92,7 @@ export interface Snippets {
   delete(name: string, whose?: SnippetAuthor): Promise<boolean>;
 }
 
-/** Checks what is to be saved, whatever a caller gave. Throws a `GloveboxError`. */
+/** Checks a definition, which may be any value. Throws a `GloveboxError`. */
 export function checkSnippet(given: SnippetDefinition): void {
   const refuse = (message: string): never => {
     throw new GloveboxError("invalid_arguments", message);
@@ -117,21 +117,21 @@ export function storedOf(snippet: KeptSnippet): StoredSnippet {
   throw new GloveboxError("input_too_large", `a snippet may have ${TEXT_MAX} characters with its program and schemas`);
 }
 
-/** `null` for one of a later version, or a damaged one. */
+/** `null` for a snippet of a later version, or a damaged one. */
 export function readStored({ tenant, name, text }: StoredSnippet): KeptSnippet | null {
   try {
     const kept = parseWritten(text);
     if (memberOf(kept, "format") !== FORMAT || memberOf(kept, "tenant") !== tenant) return null;
     if (memberOf(kept, "name") !== name) return null;
     const snippet = kept as KeptSnippet;
-    // Earlier versions have stored none.
+    // Earlier versions did not store this.
     return { ...snippet, inferredOutputSchema: snippet.inferredOutputSchema ?? null };
   } catch {
     return null;
   }
 }
 
-/** A schema of values like that which a kept program has returned; `null` where it says nothing, or too much. */
+/** A schema of values like the output of a kept program; `null` if it says nothing, or is too long. */
 export function schemaOfOutput(output: unknown): JsonSchema | null {
   const value = memberOf(output, "truncated") === undefined ? memberOf(output, "value") : undefined;
   if (value === undefined || value === null || value === REDACTED) return null;
@@ -139,7 +139,7 @@ export function schemaOfOutput(output: unknown): JsonSchema | null {
   return JSON.stringify(schema).length > INFERRED_MAX ? null : schema;
 }
 
-/** A schema of values like one: their types, and which members there are. Others are allowed. */
+/** A schema of values like one: their types, and its members. Further members are allowed. */
 export function schemaLike(value: unknown, depth = 0): JsonSchema {
   if (depth > DEPTH_MAX || value === null || value === REDACTED) return {};
   if (Array.isArray(value)) {

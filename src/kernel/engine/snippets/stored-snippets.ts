@@ -33,9 +33,9 @@ import {
 } from "./snippet.ts";
 import { definitionOf, withInferred, withTools } from "./snippet-tool.ts";
 
-/** Time between two looks at what other engines with the same store have saved. */
+/** Time between two looks for snippets that other engines with the same store have saved. */
 const LOOK_MS = 5_000;
-/** Tools that a snippet may name. */
+/** Maximum number of tools that a snippet may name. */
 const TOOLS_MAX = 200;
 
 export interface SnippetParts {
@@ -44,13 +44,13 @@ export interface SnippetParts {
   readonly registry: Pick<ToolRegistry, "get">;
   readonly tools: Pick<InstalledTools, "putAll" | "remove">;
   readonly events: Pick<Events, "emit">;
-  /** `null` where nobody checks programs. */
+  /** `null` without a `ProgramHost`. */
   readonly check: () => Pick<ProgramHost, "check"> | null;
-  /** A kept call; `undefined` where no call of the tenant has the id. */
+  /** A kept call; `undefined` if no call of the tenant has the id. */
   readonly callOf: (id: string, tenant: string) => Promise<StoredCall | undefined>;
 }
 
-/** A program, and the input, the output and the called tools of the call that it was taken from. */
+/** A program, and the input, the output and the called tools of its call. */
 interface TakenProgram {
   readonly code: string;
   readonly input: unknown;
@@ -62,7 +62,7 @@ interface TakenProgram {
 export class StoredSnippets implements Snippets {
   readonly #parts: SnippetParts;
   readonly #kept = new Map<string, KeptSnippet>();
-  /** Why the tool of one could not be made. */
+  /** The reasons for which tools of snippets could not be made. */
   readonly #failures = new Map<string, string>();
   #revision: string | null = null;
   /** Reads and changes, one after the other. */
@@ -75,7 +75,7 @@ export class StoredSnippets implements Snippets {
     this.#looks = new Looks(look, () => LOOK_MS);
   }
 
-  /** Registers the snippets that are stored, and from now on those that others save. Resolves once it has tried to. */
+  /** Registers the stored snippets, and from now on those that others save. Resolves after the first try. */
   start(): Promise<void> {
     this.#looks.ask();
     return this.#looks.ended();
@@ -91,7 +91,7 @@ export class StoredSnippets implements Snippets {
       const made = await this.#made(definition, author);
       const { name, tenant, version, author: key } = made;
       const tool = await this.#toolOf(made);
-      // As it is stored: what was a `bigint` in its schemas is written as digits.
+      // In its stored form: a `bigint` in its schemas is written as digits.
       const kept = copyJson(made);
       try {
         const revision = newRevision();
@@ -131,7 +131,7 @@ export class StoredSnippets implements Snippets {
     });
   }
 
-  /** Registers what was saved since the last time, and removes what is gone. */
+  /** Registers new snippets, and removes missing ones. */
   async #read(): Promise<void> {
     const answer = await this.#parts.take({ kind: "snippets", known: this.#revision });
     if (answer.kind !== "snippets" || answer.snippets === null) return;
@@ -220,7 +220,7 @@ function keyOf({ tenant, name }: Pick<KeptSnippet, "tenant" | "name">): string {
   return JSON.stringify([tenant, name]);
 }
 
-/** The tenant of its tool: calls without a tenant find the tools that are nobody's. */
+/** The tenant of its tool: calls without a tenant find the tools of all tenants. */
 function tenantOf({ tenant }: Pick<KeptSnippet, "tenant">): string | undefined {
   return tenant === "" ? undefined : tenant;
 }

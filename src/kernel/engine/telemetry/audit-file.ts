@@ -23,7 +23,7 @@ export class AuditFile {
    */
   #separator = "";
 
-  /** `told` hears the system's code. Throws a `TypeError` if the file cannot be opened. */
+  /** `told` gets the system's code. Throws a `TypeError` if the file cannot be opened. */
   constructor(path: string, told: OutageTold<string>) {
     this.#outage = new OutageReport(told);
     // A flag that the system lacks is `undefined` and adds nothing.

@@ -53,41 +53,41 @@ export interface AuditEntry {
   readonly rules: readonly number[];
 }
 
-/** What somebody did about a call that waits, or is in doubt. */
+/** An action on a call that waits, or is in doubt. */
 export interface AuditAct {
-  /** When, in ISO 8601. */
+  /** Its time, in ISO 8601. */
   readonly time: string;
   readonly act: "decide" | "signal" | "cancel" | "undo";
-  /** By which the call is kept. */
+  /** Id by which the call is kept. */
   readonly id: string;
   readonly callId: string;
   readonly tool: string;
   readonly tenant: string;
   /** Name of the key; `null` without keys. */
   readonly key: string | null;
-  /** A decision: who decided, as the deciding application says. */
+  /** A decision: name of the decider, from the deciding application. */
   readonly actor?: string | null;
   /** A decision: the step of its wait. */
   readonly step?: number;
   readonly decision?: Decision["decision"];
   /** A decision: digest of the tool, its version and its arguments, as an approval showed them; `null` for an effect. */
   readonly digest?: string | null;
-  /** A decision: whether other arguments are to run than those that were shown. */
+  /** A decision: whether the arguments to run differ from the shown ones. */
   readonly isEdited?: boolean;
   /** Name of a signal. */
   readonly signal?: string;
 }
 
-/** What somebody did about a snippet of a tenant. */
+/** An action on a snippet of a tenant. */
 export interface AuditSnippet {
-  /** When, in ISO 8601. */
+  /** Its time, in ISO 8601. */
   readonly time: string;
   readonly act: "save_snippet" | "delete_snippet";
   readonly name: string;
   readonly tenant: string;
   /** Name of the key; `null` without keys. */
   readonly key: string | null;
-  /** Version that was saved. */
+  /** The saved version. */
   readonly version?: string;
 }
 
@@ -108,8 +108,8 @@ interface Waiting {
 }
 
 /**
- * Writes an entry for each capability call, and for what somebody does about a call that waits or a snippet. A subscriber of
- * the engine's events that no call waits for. Arguments are hashed when their entries are written.
+ * Writes an entry for each capability call, and each action on a waiting call or a snippet. A subscriber of the
+ * engine's events, for which no call waits. Arguments are hashed when their entries are written.
  */
 export class Audit {
   readonly #events: Events;
@@ -171,7 +171,7 @@ export class Audit {
     const { argsLength } = event;
     if (this.#kept + argsLength <= KEPT_MAX) this.#push({ kept: argsLength, render: () => entryOf(event, atMs) });
     else {
-      // Hash at once what exceeds the buffer: no tool evades the audit with large arguments.
+      // Hash at once any arguments beyond the buffer: no tool evades the audit with large arguments.
       const entry = entryOf(event, atMs);
       this.#push({ kept: 0, render: () => entry });
     }

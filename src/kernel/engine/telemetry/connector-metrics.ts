@@ -41,7 +41,7 @@ export function registerConnectorMetrics(registry: Registry, events: Events): vo
   });
   events.on("capability:call", ({ capability, outcome, tool }) => {
     if (capability !== "connector") return;
-    // Other tools may ask for the capability, and are denied.
+    // Other tools may request the capability, and are denied.
     const [connector = ""] = tool.split(".", 1);
     if (names.has(connector)) calls.inc({ connector, outcome });
   });

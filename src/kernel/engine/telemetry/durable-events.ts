@@ -4,7 +4,7 @@ import type { NoteEvent } from "../../store/calls/durable/durable-step.ts";
 
 /** A call that is kept while it waits. */
 export interface DurableEvent {
-  /** By which it is kept. */
+  /** Id by which it is kept. */
   readonly id: string;
   readonly callId: string;
   readonly tool: string;
@@ -14,7 +14,7 @@ export interface DurableEvent {
 export interface PauseEvent extends DurableEvent {
   /** Number of its runs so far. */
   readonly legs: number;
-  /** Kinds of what it waits for. */
+  /** Kinds of its waits. */
   readonly waits: readonly CallWait["kind"][];
 }
 
@@ -23,20 +23,20 @@ export interface ResumeEvent extends DurableEvent {
   readonly legs: number;
   /** `resumed`, or the code of the error with which it has ended. */
   readonly outcome: string;
-  /** For how long it was ready to go on. */
+  /** Time for which it was ready to continue. */
   readonly readyForMs: number;
 }
 
 export interface SettleEvent extends DurableEvent {
-  /** What the call has waited for, and what became of it. */
+  /** The wait of the call, and its outcome. */
   readonly wait: CallWait["kind"];
   readonly state: CallWait["state"];
-  /** For how long. */
+  /** Duration of the wait. */
   readonly waitedMs: number;
 }
 
 export interface UndoneEvent extends DurableEvent {
-  /** Of each effect, in the order in which they were undone. */
+  /** Of each effect, in the order of their undoing. */
   readonly outcomes: readonly UndoneEffect["outcome"][];
 }
 
@@ -49,15 +49,15 @@ export interface DecideEvent extends CancelEvent {
   /** Step of the wait that was decided. */
   readonly step: number;
   readonly decision: Decision["decision"];
-  /** Who decided, as the deciding application says. */
+  /** Name of the decider, from the deciding application. */
   readonly actor: string | null;
-  /** Digest of what an approval showed; `null` for an effect. */
+  /** Digest of the content that an approval showed; `null` for an effect. */
   readonly digest: string | null;
-  /** Whether other arguments are to run than those that were shown. */
+  /** Whether the arguments to run differ from the shown ones. */
   readonly isEdited: boolean;
 }
 
-/** `null` for a wait that is open, or that nobody waits for. */
+/** `null` for a wait that is open, or void. */
 export function settleEvent(call: DurableEvent, { kind, state, openedAt, settled }: RunWait): SettleEvent | null {
   if (settled === null || state === "void") return null;
   const { id, callId, tool, tenant } = call;
@@ -70,14 +70,14 @@ export interface SignalEvent extends CancelEvent {
 }
 
 export interface CancelEvent extends DurableEvent {
-  /** Name of the key that did it; `null` without keys. */
+  /** Name of the acting key; `null` without keys. */
   readonly key: string | null;
 }
 
 export interface SnippetEvent {
   readonly name: string;
   readonly tenant: string;
-  /** Name of the key that did it; `null` without keys. */
+  /** Name of the acting key; `null` without keys. */
   readonly key: string | null;
 }
 
@@ -86,9 +86,9 @@ export interface SnippetSaveEvent extends SnippetEvent {
 }
 
 export interface NotifyEvent extends Partial<DurableEvent> {
-  /** `failed`: it is tried again. `given_up`: after 24 hours. `dropped`: too many waited, and the oldest went. */
+  /** `failed`: it is retried. `given_up`: after 24 hours. `dropped`: too many waited, and the oldest were dropped. */
   readonly outcome: (typeof NOTIFY_OUTCOMES)[number];
-  /** Number of notifications. All members besides are absent where they were dropped. */
+  /** Number of notifications. All other members are absent if they were dropped. */
   readonly count: number;
   /** Host of the target. */
   readonly target?: string;
@@ -96,9 +96,9 @@ export interface NotifyEvent extends Partial<DurableEvent> {
   /** The `webhook-id`. */
   readonly note?: string;
   readonly tries?: number;
-  /** Why it was not delivered. */
+  /** The reason for the failure. */
   readonly reason?: string;
 }
 
-/** What became of a notification. */
+/** Outcomes of a notification. */
 export const NOTIFY_OUTCOMES = ["delivered", "failed", "given_up", "dropped"] as const;

@@ -9,8 +9,8 @@ const READY_BUCKETS_S = [0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 3_600];
 const WAIT_BUCKETS_S = [1, 10, 60, 600, 3_600, 6 * 3_600, 86_400, 7 * 86_400];
 
 /**
- * Registers metrics of calls that wait. `standing`: their numbers in the store; `null` where these are not known. `label`:
- * of a tool, one of so many.
+ * Registers metrics of waiting calls. `standing`: their numbers in the store; `null` if these are not known. `label`:
+ * of a tool, one of a bounded number.
  */
 export function registerDurableMetrics(
   registry: Registry,
@@ -88,7 +88,7 @@ export function registerDurableMetrics(
   events.on("call:decide", ({ decision }) => decisions.inc({ decision }));
 }
 
-/** Gauges of calls that wait in the store, which is asked once for all of them. */
+/** Gauges of waiting calls in the store, which is read once for all of them. */
 function registerStanding(registry: Registry, standing: () => Promise<CallStanding | null>): void {
   let asked: Promise<CallStanding | undefined> | null = null;
   const ask = async (): Promise<CallStanding | undefined> => (await standing()) ?? undefined;

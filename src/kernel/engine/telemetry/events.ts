@@ -29,7 +29,7 @@ import type {
   UndoneEvent,
 } from "./durable-events.ts";
 
-/** The events of the calls of each tool: where `tool` is known, so is the type of the call or the result. */
+/** The events of the calls of each tool: a known `tool` determines the type of the call or the result. */
 type EachTool<Tools> = {
   readonly [Name in ToolName<Tools>]: {
     readonly pre: PreEvent<Name, InputOf<Tools, Name>>;
@@ -48,32 +48,32 @@ export interface EventMap<Tools = AnyTools> extends ExecutorEvents {
   "tool:error": [event: EachTool<Tools>["error"]];
   /**
    * The work of a call ended after its answer: a cancelled call, or one at its wall limit, is answered at once, and its
-   * slot and its charge end with its turn. `cpuMs` is the processor time that its result does not tell.
+   * slot and its charge end with its turn. `cpuMs` is the processor time that is not in its result.
    */
   "tool:late": [event: LateEvent];
-  /** A program of code mode was checked before it was to run, or by itself. */
+  /** A program of code mode was checked, before its run or without one. */
   "program:check": [event: ProgramCheck];
   /** A call waits, and is kept: nothing of it runs. It has no `tool:post` or `tool:error` before it has ended. */
   "call:pause": [event: PauseEvent];
-  /** A call goes on that has waited. `outcome`: `resumed`, or the code of the error with which it has ended. */
+  /** A call continues after a wait. `outcome`: `resumed`, or the code of the error with which it has ended. */
   "call:resume": [event: ResumeEvent];
-  /** A call has heard of something that it waited for. */
+  /** A call has received the settlement of a wait. */
   "call:settle": [event: SettleEvent];
   /** The process of a call was lost while an effect was under way: a person has to say whether it happened. */
   "call:doubt": [event: DoubtEvent];
-  /** Somebody has decided what a call waits for. `key`: the name of the key; `actor`: as the deciding application says. */
+  /** A wait of a call was decided. `key`: the name of the key; `actor`: the name from the deciding application. */
   "call:decide": [event: DecideEvent];
-  /** Somebody has sent a signal to a call that waits, or will. */
+  /** A signal was sent to a call that waits, or will. */
   "call:signal": [event: SignalEvent];
-  /** Somebody has ended a call that waits. */
+  /** A waiting call was cancelled. */
   "call:cancel": [event: CancelEvent];
-  /** Somebody has asked that the tool calls of a call are undone. */
+  /** The undoing of a call's tool calls was requested. */
   "call:undo": [event: CancelEvent];
-  /** The tool calls of a call were undone, or could not be. `id`: of the call that is undone. */
+  /** The tool calls of a call were undone, or could not be. `id`: of the undone call. */
   "call:undone": [event: UndoneEvent];
-  /** A target of `calls.notify` was told of a call, or could not be. */
+  /** A target of `calls.notify` was notified of a call, or could not be. */
   "call:notify": [event: NotifyEvent];
-  /** Somebody has made a program a tool of a tenant, or has removed one. */
+  /** A program was made a tool of a tenant, or such a tool was removed. */
   "snippet:save": [event: SnippetSaveEvent];
   "snippet:delete": [event: SnippetEvent];
   /** A tool made a capability call, and got its response. */
@@ -81,20 +81,20 @@ export interface EventMap<Tools = AnyTools> extends ExecutorEvents {
   /** A request was refused that would have carried a secret to an origin, or in a place, that is not bound to it. */
   "secret:violation": [event: SecretViolation];
   /**
-   * The broker thread or process ended: capability calls under way failed. Another one starts with the next call that needs
-   * it. Calls that had asked it go on, but cannot be repeated if they lose their executor, too.
+   * The broker thread or process ended: capability calls under way failed. The next call that needs it starts another
+   * one. Calls that have used it continue, but cannot be repeated if they lose their executor, too.
    */
   "broker:lost": [event: { readonly reason: string }];
   /**
    * The machine is short of processor time or memory, or no longer is: builds of tools that keys register and new spare
-   * processes wait for the processor, and idle isolates are ended for memory. Only where a service watches it.
+   * processes wait for the processor, and idle isolates are ended for memory. Only if a service watches it.
    */
   "host:pressure": [event: Pressure];
   /** The host delays a tenant's capability calls, because they use more than its share; at most once per second. */
   "tenant:throttled": [event: Throttling];
   /**
-   * Entries of the audit cannot be written: told after a second, and then with growing pauses, up to five minutes, while it
-   * lasts. They wait in memory, 10,000 of them.
+   * Entries of the audit cannot be written: reported after a second, and then with growing pauses, up to five minutes,
+   * while it lasts. They wait in memory, 10,000 of them.
    */
   "audit:down": [event: AuditDown];
   /** Entries of the audit can be written again. */
@@ -104,13 +104,13 @@ export interface EventMap<Tools = AnyTools> extends ExecutorEvents {
   /** The store of calls dropped some, because it could not write them in time; emitted several times a second at most. */
   "calls:drop": [event: CallDrop];
   /**
-   * The store of calls in a file cannot be used: told after a second, and then with growing pauses, up to five minutes,
-   * while it lasts. What is wrong with one in Redis is told by `redis:down`.
+   * The store of calls in a file cannot be used: reported after a second, and then with growing pauses, up to five
+   * minutes, while it lasts. For a store in Redis, see `redis:down`.
    */
   "calls:down": [event: CallsDown];
   /** The store of calls in a file can be used again. */
   "calls:up": [event: CallsUp];
-  /** The store of calls began another file: the old one was damaged, and is kept beside it, or was gone. */
+  /** The store of calls began another file: the old one was damaged, and is kept beside it, or was missing. */
   "calls:renew": [event: { readonly reason: "corrupt" | "gone" }];
   /**
    * A tool was registered. `findings`: capabilities it requests that the policy grants to no tenant. `cut`: limits that
@@ -124,9 +124,9 @@ export interface EventMap<Tools = AnyTools> extends ExecutorEvents {
       readonly cut: readonly CutLimit[];
     },
   ];
-  /** A tool of a module was left out, because nobody could call it; the module's others are registered. */
+  /** A tool of a module was left out, because it could not be called; the module's others are registered. */
   "tool:omit": [event: OmittedTool];
-  /** A tool was removed. `tenant`: whose own it was. */
+  /** A tool was removed. `tenant`: its owner. */
   "tool:unregister": [event: { readonly name: string; readonly tenant?: string }];
   /** A step of loading a package ended: fetch, unpack, install dependencies, or evaluate. */
   "package:step": [event: PackageEvent];
@@ -142,7 +142,7 @@ export interface EventMap<Tools = AnyTools> extends ExecutorEvents {
   "key:cpu": [event: { readonly key: string; readonly cpuMs: number }];
   /** A connector's server can be called, and its tools were read. */
   "connector:up": [event: { readonly connector: string; readonly tools: number }];
-  /** A connector's server cannot be reached. It is tried again after 1 s, and then up to every 60 s. */
+  /** A connector's server cannot be reached. It is retried after 1 s, and then up to every 60 s. */
   "connector:down": [event: { readonly connector: string; readonly reason: string }];
   /** A connector's login is ready, needed or failing, or its token was renewed. */
   "connector:login": [event: LoginReport];
@@ -151,8 +151,8 @@ export interface EventMap<Tools = AnyTools> extends ExecutorEvents {
   /** The engine was reconfigured. */
   "engine:reconfigure": [event: Reconfigured];
   /**
-   * A service has read its configuration again, after SIGHUP or a change that it watches. `isApplied: false`: something
-   * was wrong, and the former configuration stays in force; `reason` may quote the new one.
+   * A service has read its configuration again, after SIGHUP or a change that it watches. `isApplied: false`: the new
+   * one had a mistake, and the former one stays in force; `reason` may quote the new one.
    */
   "config:reload": [event: ConfigReload];
   /** The engine began to close and accepts no more calls. */
@@ -163,14 +163,14 @@ export interface EventMap<Tools = AnyTools> extends ExecutorEvents {
 
 /** The check of a program. */
 export interface ProgramCheck {
-  /** Absent where the program is only checked. */
+  /** Absent if the program is only checked. */
   readonly callId?: string;
   readonly tenant: string;
-  /** `accepted`: its types are right. `rejected`: it has mistakes. `unchecked`: it could be read, but its types not checked. */
+  /** `accepted`: its types are right. `rejected`: it has mistakes. `unchecked`: its types could not be checked. */
   readonly outcome: "accepted" | "rejected" | "unchecked";
-  /** The mistakes of a rejected program. Their words quote it. */
+  /** The mistakes of a rejected program. Their texts quote it. */
   readonly problems: readonly ProgramProblem[];
-  /** Why it was not checked. */
+  /** The reason for which it was not checked. */
   readonly reason?: string;
   readonly durationMs: number;
 }
@@ -182,7 +182,7 @@ export interface LateEvent {
   readonly tenant: string;
   /** The id of the calling call, if a tool made this call. */
   readonly parentId?: string;
-  /** Processor time of the attempt, in milliseconds; 0 where its worker was lost. */
+  /** Processor time of the attempt, in milliseconds; 0 if its worker was lost. */
   readonly cpuMs: number;
 }
 
@@ -205,15 +205,15 @@ export interface PreEvent<Name extends string = string, Input = Record<string, u
   /** Runs the call with these arguments, which the tool's schema checks like the caller's. The last replacement counts. */
   replaceArguments(args: Record<string, unknown>): void;
   /**
-   * Holds the call, before it is queued, until the promise settles: at most its `wallMs`, and as many calls at once as may
-   * be queued. A promise that rejects or is late blocks the call.
+   * Holds the call, before it is queued, until the promise settles: at most its `wallMs`, and as many calls at once as
+   * may be queued. A promise that rejects or is late blocks the call.
    */
   waitFor(decision: PromiseLike<unknown>): void;
-  /** Has a person decide about the call, which is kept meanwhile. `reason`: what they read. */
+  /** Requests a decision of a person on the call, which is kept meanwhile. `reason`: the text for the person. */
   requireApproval(reason: string): void;
 }
 
-/** A refused request. It never contains what the request sent as its key. */
+/** A refused request. It never contains the key that the request sent. */
 export interface RequestRefusal {
   readonly code: Extract<ErrorCode, "unauthorized" | "forbidden" | "rate_limited">;
   /** The name of the key; `null` without a known key. */
@@ -223,7 +223,7 @@ export interface RequestRefusal {
   readonly reason: string;
 }
 
-/** A request whose handler failed. For the operator: the client learns nothing of it. */
+/** A request whose handler failed. For the operator: the client gets no details. */
 export interface RequestFailure {
   readonly method: string;
   /** Pattern of its address, such as `/v1/tools/:name`. */
@@ -250,7 +250,7 @@ export interface Reconfigured {
 /** A reload of a service's configuration. */
 export interface ConfigReload {
   readonly isApplied: boolean;
-  /** Why it was not applied. */
+  /** The reason for which it was not applied. */
   readonly reason?: string;
 }
 
@@ -259,7 +259,7 @@ export interface ConnectorChange {
   readonly connector: string;
   /** Digest of the new list, for the connector's `pin`. */
   readonly digest: string;
-  /** Whether the new list is registered; otherwise its `pin` names another one, and the old tools go on. */
+  /** Whether the new list is registered; otherwise its `pin` names another one, and the old tools stay. */
   readonly isTaken: boolean;
   readonly added: readonly string[];
   readonly removed: readonly string[];
@@ -267,7 +267,7 @@ export interface ConnectorChange {
 }
 
 export interface AuditDown {
-  /** The system's code: `ENOSPC` for a full disk, `EAGAIN` for a pipe that nobody reads. */
+  /** The system's code: `ENOSPC` for a full disk, `EAGAIN` for a pipe without a reader. */
   readonly code: string;
   readonly downMs: number;
 }
@@ -339,12 +339,12 @@ export class Events {
     this.#listeners.set(known, left);
   }
 
-  /** The listeners so far are the engine's own. */
+  /** Marks the listeners so far as the engine's own. */
   markOwn(): void {
     for (const [name, listeners] of this.#listeners) this.#own.set(name, listeners.length);
   }
 
-  /** Whether somebody else than the engine listens. */
+  /** Whether the event has listeners other than the engine's. */
   isHeard(name: EmittedName): boolean {
     return (this.#listeners.get(name)?.length ?? 0) > (this.#own.get(name) ?? 0);
   }
@@ -361,7 +361,7 @@ export class Events {
     for (const listener of listeners) this.call(name, listener, event);
   }
 
-  /** Calls a listener, of an event or of a call's option. Its failure is reported, and harms nobody else. */
+  /** Calls a listener, of an event or of a call's option. Its failure is reported, and affects no others. */
   call(name: string, listener: AnyListener, event?: unknown): void {
     try {
       const returned = listener(event);

@@ -51,7 +51,7 @@ export function registerHostMetrics(registry: Registry, accounts: TenantAccounts
 
 /**
  * Time that tenants used since the last scrape. A tenant that is no longer among the busiest loses its series, so that
- * their number is bounded; where it returns, its series begins again.
+ * their number is bounded; if it returns, its series begins again.
  */
 class BusiestTenants {
   readonly #accounts: TenantAccounts;

@@ -1,7 +1,7 @@
 import { Counter, gaugesOf, type Registry } from "../../base/prometheus.ts";
 import type { CallStoreStatus } from "../../store/calls/call-store.ts";
 
-/** Metrics of the store of calls, which counts itself. */
+/** Metrics of the store of calls, from its own counts. */
 export function registerCallMetrics(registry: Registry, store: { status(): CallStoreStatus }): void {
   const registers = [registry];
   const kept = new Counter({

@@ -13,11 +13,11 @@ export interface Logger {
   isLevelEnabled?(level: string): boolean;
 }
 
-/** Where lines go: at two levels. */
+/** Targets of lines: at two levels. */
 type Lines = Pick<Logger, "info" | "warn">;
 
 /**
- * Writes a line for each event of executors and tools: an operator wants to see all of them, unless they come in floods.
+ * Writes a line for each event of executors and tools: an operator wants to see all of them, unless there are floods.
  * Calls are logged by `logCalls`.
  */
 export function logEvents(events: Events, all: Logger): void {
@@ -81,7 +81,7 @@ export function logEvents(events: Events, all: Logger): void {
   events.on("engine:close", () => logger.info({}, "the engine is closing and accepts no more calls"));
 }
 
-/** Names in a line: a server may have thousands of tools. */
+/** Maximum number of names in a line: a server may have thousands of tools. */
 const NAMES_MAX = 50;
 
 function logConnectors(events: Events, logger: Lines): void {
@@ -109,7 +109,7 @@ function logNotifications(events: Events, logger: Lines, few: Lines): void {
   });
 }
 
-/** Each of them: a server may have thousands of tools. */
+/** Lines for each tool: a server may have thousands of tools. */
 function logTools(events: Events, logger: Lines): void {
   events.on("tool:register", ({ info: { name, version, isolation }, replaced, findings, cut }) => {
     logger.info({ tool: name, version, isolation, replaced }, "a tool was registered");
@@ -121,7 +121,7 @@ function logTools(events: Events, logger: Lines): void {
   events.on("tool:unregister", ({ name }) => logger.info({ tool: name }, "a tool was removed"));
 }
 
-/** What callers and the embedder's listeners may repeat without end. */
+/** Events that callers and the embedder's listeners may repeat without end. */
 function logStrangers(events: Events, logger: Lines): void {
   events.on("request:refused", (event) => logger.warn(event, "a request was refused"));
   events.on("request:failed", (event) => logger.warn(event, "a request was answered with 500"));
@@ -133,11 +133,11 @@ function logStrangers(events: Events, logger: Lines): void {
   );
 }
 
-/** How many lines with one text are written in a period. Further ones say nothing new. */
+/** Maximum lines with one text in a period. Further ones add nothing. */
 const MANY = { calls: 100, perMs: 10_000 };
 const FEW = { calls: 10, perMs: 10_000 };
 
-/** Counts lines that are too many; the next one with their text says how many were left out (`unsaid`). */
+/** Leaves out lines beyond the limit; the next one with their text has their number (`unsaid`). */
 function sparing(logger: Lines, limit: RateLimit): Lines {
   const lines = new RateLimiter(limit);
   const unsaid = new Map<string, number>();

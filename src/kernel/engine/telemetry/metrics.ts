@@ -27,7 +27,7 @@ export interface MetricSources {
   scheduler(): SchedulerStats;
   executor(): ExecutorStats;
   readonly accounts: TenantAccounts;
-  /** Numbers of the calls that wait; `null` where they are not known. */
+  /** Numbers of waiting calls; `null` if they are not known. */
   standing(): Promise<CallStanding | null>;
 }
 
@@ -215,7 +215,7 @@ export class Metrics {
     return tallies;
   }
 
-  /** The label of a tool, which has it from now on. */
+  /** The label of a tool, which keeps it from now on. */
   #taken(tool: string): string {
     this.#of(tool);
     return this.#label(tool);

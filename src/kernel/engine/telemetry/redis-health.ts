@@ -3,7 +3,7 @@ import { Gauge, type Registry } from "../../base/prometheus.ts";
 import type { RedisDown, RedisUse } from "../../store/outage.ts";
 import type { Events } from "./events.ts";
 
-/** What an engine cannot use Redis for now. */
+/** The uses of Redis that are not possible now. */
 export class RedisHealth {
   readonly #down = new Map<RedisUse, RedisDown>();
   readonly #gauge: GaugeType<"use">;
@@ -19,7 +19,7 @@ export class RedisHealth {
     events.on("redis:up", ({ uses }) => this.#set(uses, null));
   }
 
-  /** Shows uses that nothing was told of yet. */
+  /** Shows uses without a report so far. */
   expect(uses: readonly RedisUse[]): void {
     for (const use of uses) if (!this.#down.has(use)) this.#gauge.set({ use }, 1);
   }

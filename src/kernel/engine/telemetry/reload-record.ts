@@ -38,7 +38,7 @@ export class ReloadRecord {
     );
   }
 
-  /** `null` where the last reload was applied, or there was none. */
+  /** `null` if the last reload was applied, or there was none. */
   get failed(): FailedReload | null {
     return this.#failed;
   }

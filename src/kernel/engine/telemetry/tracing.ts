@@ -24,13 +24,13 @@ export function activeSpan(): SpanContext | undefined {
   return openTelemetry()?.trace.getActiveSpan()?.spanContext();
 }
 
-/** Answers a protocol's request by a call, whose span is that of a server and has more attributes, where the process traces. */
+/** Answers a protocol's request by a call. If the process traces, its span is a server's, with more attributes. */
 export function describeCall<Value>(attributes: () => Attributes, call: () => Value): Value {
   const { context } = openTelemetry() ?? {};
   return context === undefined ? call() : context.with(context.active().setValue(MORE, attributes()), call);
 }
 
-/** ID of the active trace, where it is recorded. */
+/** ID of the active trace, if it is recorded. */
 export function recordedTrace(): string | undefined {
   const span = activeSpan();
   return span !== undefined && (span.traceFlags & SAMPLED) !== 0 ? span.traceId : undefined;
@@ -104,7 +104,7 @@ export class CallTrace implements SessionTrace {
   readonly #api: typeof Api;
   readonly #tracer: Tracer;
   readonly #capabilities: ReadonlyMap<string, Pick<Capability, "methods">>;
-  /** When the call was ready to wait for a worker. */
+  /** Time at which the call was ready to wait for a worker. */
   #waitMs: number;
   readonly #span: Span;
   readonly #context: Context;
@@ -128,7 +128,7 @@ export class CallTrace implements SessionTrace {
     this.#waitMs = performance.now();
     const { context, trace } = api;
     const given = context.active();
-    // They are of this call, and of none that it makes.
+    // They belong to this call, not to its child calls.
     const active = given.deleteValue(MORE);
     // Without a context manager no span is active, but the parent is known.
     const above = parent !== null && trace.getSpan(active) === undefined ? parent.#runContext : active;
@@ -142,7 +142,7 @@ export class CallTrace implements SessionTrace {
       ...(tenant === "" ? {} : { "glovebox.tenant": tenant }),
       ...asked,
     };
-    // As the conventions name the execution of a tool, and a server's span of a request by MCP.
+    // Named after the conventions for the execution of a tool, and for a server's span of a request by MCP.
     const method = asked?.["mcp.method.name"];
     const operation = typeof method === "string" ? method : "execute_tool";
     const name = tool === "" ? operation : `${operation} ${tool}`;

@@ -10,9 +10,11 @@ import { checksOf, type Recording } from "../recording.ts";
 import { CLOSING_FLAGS } from "./powers.ts";
 
 export interface DebugOptions {
-  /** Address for the debugger, such as `127.0.0.1:9229`. Whoever can reach it can do all that the process can. */
+  /**
+   * Address for the debugger, such as `127.0.0.1:9229`. Processes that reach it have the rights of the debugged one.
+   */
   readonly inspect: string;
-  /** Those of its engine. */
+  /** The plugins of its engine. */
   readonly plugins: readonly Plugin[];
   /** Receives Node's own output, including the debugger's address. */
   readonly onNotice: (text: string) => void;

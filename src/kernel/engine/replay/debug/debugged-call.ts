@@ -180,7 +180,7 @@ function payloadOf(response: CapabilityResponse): string {
   return response.kind === "value" ? response.json : JSON.stringify(response.failure);
 }
 
-/** The tool's checks in the realm. All are in one: a tool that is debugged changes nothing but its own view. */
+/** The tool's checks in the realm. All are in one: a debugged tool can change nothing but its own view. */
 function checksIn(realm: DebuggedRealm, prelude: Prelude, checks: ToolChecks): Checks | null {
   if (checks.input === "" && checks.output === "") return null;
   const create = realm.evaluate(checkRuntimeText(prelude.checks), "glovebox:checks") as CreateChecks;
