@@ -7,7 +7,7 @@ export interface ApprovalRule {
   readonly tools?: readonly string[];
   readonly tags?: readonly string[];
   readonly tenants?: readonly string[];
-  /** Only tools that do not say that they are `readOnly`. */
+  /** Only tools that are not declared `readOnly`. */
   readonly writes?: true;
   /** JSON Schema: only calls whose arguments match it. */
   readonly when?: JsonSchema;
@@ -19,7 +19,7 @@ export interface ApprovalRule {
   readonly self?: boolean;
   /** Time to decide, in milliseconds; then the call fails with `approval_refused`. Default: as long as the call is kept. */
   readonly expiresMs?: number;
-  /** What the person reads, at most 1,000 characters. */
+  /** The text for the person, at most 1,000 characters. */
   readonly message?: string;
 }
 

@@ -70,7 +70,7 @@ export class BrokerSession implements CallSession {
   #isEnded = false;
   /** Announced steps whose answers are to be stored. */
   readonly #begun = new Set<number>();
-  /** Steps of an earlier run that had no answer, and have not been asked for in this one. */
+  /** Steps of an earlier run without an answer, which this run has not reached yet. */
   readonly #waits: Set<number>;
   /** Resolves when capability calls after the snapshot may begin: a later run from the snapshot would repeat them. */
   #rest: PromiseWithResolvers<void> | null = null;

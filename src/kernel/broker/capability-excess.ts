@@ -22,7 +22,7 @@ export interface LimitedCaller {
 
 const MIB = 1024 * 1024;
 
-/** Whether limits are those of programs of code mode. A snippet has its tool's. */
+/** Whether the limits are those for programs of code mode. A snippet has the limits of its tool. */
 export function isProgram({ tool, own }: LimitedCaller): boolean {
   return own?.name === PROGRAM_TOOLS && tool === RUN_CODE;
 }

@@ -46,7 +46,7 @@ export class Journal {
   readonly #responses: OrderedResponse[] = [];
   /**
    * Number of the first responses whose order is known. The others have not reached the call, so they are ordered after
-   * all that it has asked so far.
+   * all of its capability calls so far.
    */
   #ordered = 0;
   /** Indices of responses by step. */

@@ -12,7 +12,7 @@ export interface EarlierAsk {
   readonly httpMethod?: string | null;
 }
 
-/** Answer of a policy. `unknown`: the record of the call says too little. */
+/** Answer of a policy. `unknown`: the record of the call has too few details. */
 export interface SimulatedAnswer {
   readonly outcome: "granted" | "denied" | "unknown";
   /** The first rule that grants the capability, as `policy.rules[2]`. */

@@ -10,7 +10,7 @@ type AnyToolFunction = (
 /** Names that JavaScript itself reads on any object: a function there would make it a promise, or change its JSON. */
 const READ_BY_JAVASCRIPT: ReadonlySet<string> = new Set(["then", "toJSON"]);
 
-/** Functions that call tools, by any name: whether there is such a tool is known only when one is called. */
+/** Functions that call tools, by any name: only a call shows whether there is such a tool. */
 export function toolFunctions(
   execute: Execute,
   isTool: (name: string) => boolean,

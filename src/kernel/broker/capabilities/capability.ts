@@ -192,7 +192,7 @@ export interface OpenCapability {
 
 /** A capability as the broker uses it. */
 export interface Capability<Value = unknown> {
-  /** Only those of another thread have one. */
+  /** Only a capability of another thread has a kind. */
   readonly kind?: undefined;
   readonly name: string;
   /** Whether functions of the embedder get the arguments: long integers as strings of digits. Others pass them on. */

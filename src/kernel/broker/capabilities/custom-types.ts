@@ -42,7 +42,7 @@ export interface HandlerCall extends CapabilityCaller {
   readonly progress: (value: unknown) => void;
   /**
    * Replaces the engine's secrets in a text by their placeholders, in the forms in which servers echo them: for
-   * handlers that use a secret themselves, and return or throw what a server answered. Nothing else that a handler
+   * handlers that use a secret themselves, and return or throw the answer of a server. Nothing else that a handler
    * returns is searched for secrets.
    */
   readonly redact: (text: string) => string;

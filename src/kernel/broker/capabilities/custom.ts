@@ -209,7 +209,7 @@ class CustomSession implements OpenCapability {
   readonly #streams = new Map<number, HandlerProgress>();
   readonly #redact: HandlerCall["redact"];
   #lastStream = 0;
-  /** For a call whose effects are never repeated: made when a handler first asks for it. */
+  /** For a call whose effects are never repeated: made at a handler's first use. */
   #effectsId: string | undefined;
 
   constructor(custom: CustomCapability, limiter: RateLimiter | null, call: OpenCall, redact: HandlerCall["redact"]) {

@@ -2,7 +2,7 @@ import type { Capability } from "./capability.ts";
 import { nameGrants, requireGranted } from "./names.ts";
 import type { SecretOptions } from "./secrets/secrets.ts";
 
-/** Variables that tools may be granted: those that hold no secret. */
+/** Variables that tools may be granted: those without secrets. */
 export function withoutSecrets(
   variables: NodeJS.ProcessEnv,
   secrets: { readonly [name: string]: SecretOptions },

@@ -11,7 +11,7 @@ import { type Secrets, secretsCapability } from "./secrets/secrets.ts";
 
 /** Options of the capabilities that the broker carries out itself. */
 export interface ThreadCapabilityOptions {
-  /** Without those that hold secrets. */
+  /** Without variables that contain secrets. */
   readonly environment: NodeJS.ProcessEnv;
   readonly fetch: FetchOptions;
   /** Opens the store of `kv`, when a call first has it. */

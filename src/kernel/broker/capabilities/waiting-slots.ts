@@ -19,7 +19,7 @@ interface TenantSlots {
   held: number;
 }
 
-/** A bounded number of slots. A free one goes to the tenant that holds fewest, and there to the caller that waits longest. */
+/** A bounded number of slots. A free one goes to the tenant with the fewest, and to its caller that waits longest. */
 export class WaitingSlots {
   readonly #options: SlotOptions;
   /** Tenants that hold slots or wait for one; those that begin to wait are last. */

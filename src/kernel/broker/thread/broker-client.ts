@@ -54,7 +54,7 @@ export interface BrokerClientOptions {
  * crash boundary, so its input is bounded before it is parsed; a process is one.
  */
 export class BrokerClient implements SessionHost, AskPipes {
-  /** Accounts of what the host does for tenants. The broker judges the limits, by accounts of its own. */
+  /** Accounts of the host's work for tenants. The broker checks the limits, by accounts of its own. */
   readonly accounts = new TenantAccounts();
   /** Order of this thread's work for calls. */
   readonly work: HostWorkQueue;
@@ -154,7 +154,7 @@ export class BrokerClient implements SessionHost, AskPipes {
     return Math.max(this.work.backlogMs(tenant), this.#current?.backlogs.get(tenant) ?? 0);
   }
 
-  /** Connects the engine's side of a package's capability. The function sets its state, for calls that begin from now on. */
+  /** Connects the engine's side of a package's capability. The function sets its state for calls that begin later. */
   join(capability: string, side: EngineSide): (state: unknown) => void {
     this.#sides.set(capability, side);
     return (state) => {

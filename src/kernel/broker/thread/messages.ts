@@ -198,7 +198,7 @@ export type FromThread =
    */
   | { readonly kind: "backlog"; readonly tenant: string; readonly ms: number }
   | { readonly kind: "lookup"; readonly lookup: number; readonly hostname: string }
-  /** A package's capability asks its side on the embedder's thread. */
+  /** A question of a package's capability to its side on the embedder's thread. */
   | { readonly kind: "question"; readonly request: number; readonly capability: string; readonly question: unknown }
   /** The answer to a `question` is no longer needed. */
   | { readonly kind: "unask"; readonly request: number }

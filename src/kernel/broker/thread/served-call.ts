@@ -128,7 +128,7 @@ export class ServedCall implements TimedCall {
     return this.#session.journal.plan();
   }
 
-  /** May be called again: if the engine has not heard of the end, the call runs once more. */
+  /** May be called again: if the engine has not received the end, the call runs once more. */
   end(end: AttemptEnd): SessionEnd {
     this.isEnded = true;
     return this.#session.end(end);

@@ -27,7 +27,7 @@ export interface ServerListener {
 
 /** Heap, in MiB. Arguments are bounded before they are parsed, so that no single value can reach it. */
 const HEAP_MB = 1_024;
-/** Variables that a process inherits: those by which it finds programs, certificates and the folder of scratch files. */
+/** Variables that a process inherits: those for programs, certificates and the folder of scratch files. */
 const INHERITED = [
   "PATH",
   "TMPDIR",

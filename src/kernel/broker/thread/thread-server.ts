@@ -326,7 +326,7 @@ export class ThreadServer implements PipeListener {
   #forget(number: number, attempt: AttemptEnd, isHeld = false): void {
     const call = this.#calls.get(number);
     if (call === undefined) return;
-    // A plan that was asked for before may be made after this.
+    // A plan that was requested before may be made after this.
     call.close();
     if (!isHeld) this.#calls.delete(number);
     if (!call.isEnded) this.#end(call, attempt);

@@ -46,7 +46,7 @@ const FORMS: ReadonlyMap<string, Form> = new Map(Object.entries(OPTION_FORMS));
 /** The fault in the form of a call's options; `null` if they are valid. */
 export function describeOptions(options: unknown): string | null {
   if (!isObject(options)) return "the call's options must be an object";
-  // Usually there are no options, so this looks at those that exist.
+  // Usually there are no options, so only existing ones are checked.
   for (const name in options) {
     const value = options[name];
     const form = value === undefined ? undefined : FORMS.get(name);

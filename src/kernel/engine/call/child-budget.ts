@@ -79,7 +79,7 @@ export class ChildBudget {
     this.#reservedMs += cpuMs;
   }
 
-  /** Releases what `enter` and `reserve` took. */
+  /** Reverses `enter` and `reserve`. */
   exit(place: ChildPlace, cpuMs: number): void {
     this.#reservedMs -= cpuMs;
     if (place === "own") this.#root.#alive--;

@@ -73,7 +73,7 @@ function isPlain(tool: RegisteredTool): boolean {
   return isLight(tool) && tool.readResult === null && tool.outputChars === null && tool.timeoutArgument === null;
 }
 
-/** Names of tools that the call is granted: those in a program's text, or those that earlier calls of its tool have called. */
+/** Names of granted tools: those in a program's text, or those that earlier calls of the tool have called. */
 function calleesOf({ tool, tenant, options }: EngineCall, { broker }: ChildTerms): readonly string[] {
   if (tool.own !== undefined) return tool.own.callees ?? [];
   const { name, tags, registrant, digest } = tool.info;

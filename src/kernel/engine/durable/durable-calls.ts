@@ -125,7 +125,7 @@ export interface DurableCalls {
    * schema.
    */
   decide(id: string, decisions: Decision | readonly Decision[], by?: Decider): Promise<DurableCall | undefined>;
-  /** Sends a signal, which is kept until the call waits for it. `undefined` if there is no such call. Rejects as `decide` does. */
+  /** Sends a signal, kept until the call waits for it. `undefined` for an unknown call. Rejects as `decide` does. */
   signal(id: string, name: string, payload?: JsonValue, by?: Decider): Promise<DurableCall | undefined>;
   /**
    * Ends a call with `cancelled`. `undefined` if it does not exist. Rejects with a `DecisionConflict` if it has ended.

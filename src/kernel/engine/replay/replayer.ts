@@ -17,8 +17,8 @@ export interface ReplayEnd {
 }
 
 /**
- * Runs recorded calls in executor processes of its own, with the recorded clock, randomness and responses. No capability is
- * invoked, and the current policy does not apply.
+ * Runs recorded calls in executor processes of its own, with the recorded clock, randomness and responses. No
+ * capability is invoked, and the current policy does not apply.
  */
 export class Replayer implements AsyncDisposable {
   readonly #executor: Executor;

@@ -6,8 +6,9 @@ import type { Logger } from "./log.ts";
 const NAME_MAX = 128;
 
 /**
- * Writes a line for each ended call and each checked program, at `debug`, and for each capability call, at `trace`: ids, outcome and cost. Lines
- * contain no arguments, outputs, messages or console output. A disabled level costs a call one check.
+ * Writes a line for each ended call and each checked program, at `debug`, and for each capability call, at `trace`:
+ * ids, outcome and cost. Lines contain no arguments, outputs, messages or console output. A disabled level costs a call
+ * one check.
  */
 export function logCalls(events: Events, logger: Logger): void {
   if (logger.debug !== undefined) {

@@ -36,7 +36,7 @@ export interface SettleEvent extends DurableEvent {
 }
 
 export interface UndoneEvent extends DurableEvent {
-  /** Of each effect, in the order of their undoing. */
+  /** Outcome of each effect, in the order of undoing. */
   readonly outcomes: readonly UndoneEffect["outcome"][];
 }
 

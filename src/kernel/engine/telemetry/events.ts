@@ -57,7 +57,7 @@ export interface EventMap<Tools = AnyTools> extends ExecutorEvents {
   "call:pause": [event: PauseEvent];
   /** A call continues after a wait. `outcome`: `resumed`, or the code of the error with which it has ended. */
   "call:resume": [event: ResumeEvent];
-  /** A call has received the settlement of a wait. */
+  /** A wait of a call was settled, and the call has received that. */
   "call:settle": [event: SettleEvent];
   /** The process of a call was lost while an effect was under way: a person has to say whether it happened. */
   "call:doubt": [event: DoubtEvent];
@@ -101,7 +101,7 @@ export interface EventMap<Tools = AnyTools> extends ExecutorEvents {
   "audit:up": [event: { readonly downMs: number }];
   /** The audit dropped entries because its buffer was full; emitted several times a second at most. */
   "audit:drop": [event: AuditDrop];
-  /** The store of calls dropped some, because it could not write them in time; emitted several times a second at most. */
+  /** The store of calls dropped calls that it could not write in time; emitted several times a second at most. */
   "calls:drop": [event: CallDrop];
   /**
    * The store of calls in a file cannot be used: reported after a second, and then with growing pauses, up to five
@@ -202,7 +202,7 @@ export interface PreEvent<Name extends string = string, Input = Record<string, u
   readonly call: ToolCall<Name, Input>;
   /** Blocks the call: it ends with the error `blocked` and this reason. */
   block(reason: string): void;
-  /** Runs the call with these arguments, which the tool's schema checks like the caller's. The last replacement counts. */
+  /** Runs the call with these arguments, which the tool's schema checks, too. The last replacement counts. */
   replaceArguments(args: Record<string, unknown>): void;
   /**
    * Holds the call, before it is queued, until the promise settles: at most its `wallMs`, and as many calls at once as

@@ -6,7 +6,7 @@ const TENANTS_SHOWN = 20;
 const TENANT_LENGTH_MAX = 128;
 const OTHER = "other";
 
-/** Registers the metrics of what the host does on behalf of tenants, which are read at each scrape. */
+/** Registers the metrics of the host's work for tenants, which are read at each scrape. */
 export function registerHostMetrics(registry: Registry, accounts: TenantAccounts): void {
   const registers = [registry];
   const shown = { executorMs: 0, mainMs: 0, brokerMs: 0 };

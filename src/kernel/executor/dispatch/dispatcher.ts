@@ -24,7 +24,7 @@ import type { WorkerConnection, WorkerConnectionListener } from "./worker-connec
 import { WorkerRegistry } from "./worker-registry.ts";
 import { DeadlineTimer } from "./deadline-timer.ts";
 
-/** Maximum number of lost executors of a call without a known culprit, of its attempts, and of those of an inspection. */
+/** Maximum lost executors of a call without a known culprit, attempts of it, and lost executors of an inspection. */
 const [LOSSES_MAX, ATTEMPTS_MAX, INSPECTION_LOSSES_MAX] = [10, 100, 3];
 
 /** The executor that owns the connections of a dispatcher. */

@@ -68,7 +68,7 @@ function rootsOf(runtimes: readonly RuntimeCode[]): readonly string[] {
 /** The files and folders that an executor process may read; a folder's path ends with a separator. */
 export function readablePaths(): Set<string> {
   // `/etc/alpine-release`: node-gyp-build reads it to detect the libc.
-  // `src/` or what is built of it, and the `package.json` above it, which makes its files modules.
+  // `src/` or its compiled form, and the `package.json` above it, which makes its files modules.
   const own = [new URL("../../../", import.meta.url), new URL("../../../../package.json", import.meta.url)];
   const readable = new Set([...own.map((url) => fileURLToPath(url)), "/etc/alpine-release"]);
   const require = createRequire(import.meta.url);

@@ -1,4 +1,4 @@
-/** Duration from which a turn is measured exactly, in milliseconds of wall time; a shorter one is charged its wall time. */
+/** Duration from which a turn is measured exactly, in milliseconds of wall time; shorter ones are charged wall time. */
 const EXACT_FROM_MS = 1;
 
 /**
@@ -13,7 +13,7 @@ export class ProcessorClock {
 
   /**
    * Processor time to charge to a turn that has just ended, in milliseconds, at most its wall time. A long turn is
-   * charged the time since the last reading, less what other turns were charged since.
+   * charged the time since the last reading, less the charges of other turns since.
    */
   charge(wallMs: number): number {
     if (wallMs < EXACT_FROM_MS) {

@@ -282,7 +282,7 @@ function isEndOfIsolate({ kind }: TurnEnd): boolean {
   return kind === "cpu" || kind === "memory" || kind === "shed" || kind === "lost";
 }
 
-/** CPU time of the last call of a turn: the guest starts none after `STARTS_MS`, so the others had at most that together. */
+/** CPU time of the last call of a turn. The others had `STARTS_MS` at most in total: no call starts after that. */
 function lastCpuMsOf(cpuMs: number, outcomes: string): number {
   const count = countOf(outcomes);
   return cpuMs - (Math.min(cpuMs, STARTS_MS) * Math.max(0, count - 1)) / Math.max(1, count);

@@ -9,7 +9,7 @@ export interface WorkerRuntime {
   readonly weightMb?: (memoryMb: number) => number;
   /** Reads a tool's code for its engine. Default: `ToolScript.text`. */
   readonly readCode?: ReadCode;
-  /** For an engine that has to start: an interpreter. */
+  /** For an engine with a start of its own: an interpreter. */
   readonly interpreter?: {
     /** Maximum of V8's heap, in MiB: the interpreter's own memory has the tool's limit instead. */
     readonly heapMb: number;
@@ -70,7 +70,7 @@ export class WorkerRuntimes implements Disposable {
     return readCode === undefined ? () => [script.text] : readCode(script);
   }
 
-  /** `null` if isolates are those of JavaScript, with an engine. */
+  /** `null` if the runtime uses isolates of JavaScript, with an engine. */
   interpretersOf(runtime: string): Interpreters | null {
     const opened = this.#opened.get(runtime);
     if (opened !== undefined) return opened;

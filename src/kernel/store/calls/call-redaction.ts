@@ -15,7 +15,7 @@ const STEPS_MAX = 1_000_000;
 /** Texts of schemas whose parsed form is remembered. */
 const REMEMBERED_MAX = 64;
 
-/** Whether a tool's schemas, as JSON, may say that a value is a password: then they come with its details. */
+/** Whether a tool's schemas, as JSON, may declare a password: then they are sent with its details. */
 export function mayHidePasswords(schemas: string): boolean {
   return schemas.includes('"writeOnly":true') || schemas.includes('"password"');
 }

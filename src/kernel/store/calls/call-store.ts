@@ -89,8 +89,8 @@ interface Ask<Answer> {
 }
 
 /**
- * The store of calls, on a thread of its own: no call waits for it. What it cannot write in time is dropped and counted.
- * The thread starts with the first call or list.
+ * The store of calls, on a thread of its own: no call waits for it. Calls that it cannot write in time are dropped and
+ * counted. The thread starts with the first call or list.
  */
 export class CallStore {
   readonly settings: StoreSettings;

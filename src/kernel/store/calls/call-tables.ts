@@ -101,7 +101,7 @@ export const CALLS_LAYOUT: DatabaseLayout = {
   ],
 };
 
-/** Limits of what is kept. */
+/** Limits of kept calls. */
 export interface CallRoom {
   readonly maxAgeMs: number;
   readonly detailAgeMs: number;

@@ -68,7 +68,7 @@ const LEDGER_ID = 0x47_62_49_64;
 export const LEDGER_SQL = TABLES_SQL + RULES_SQL;
 export const LEDGER_LAYOUT: DatabaseLayout = { applicationId: LEDGER_ID, version: 3, sql: LEDGER_SQL };
 
-/** A ledger in a file of its own, as earlier versions of the engine had it, and the SQL that gives it the present tables. */
+/** A ledger in a file of its own, as in earlier versions of the engine, and the SQL that upgrades its tables. */
 export const EARLIER_LEDGER: DatabaseLayout = {
   applicationId: LEDGER_ID,
   version: 1,
@@ -215,7 +215,7 @@ export class LedgerTables {
     const row = this.#sql.find.get(digest) as CallRow | undefined;
     if (row === undefined) return mayRepeat || !this.#isDoubted(nowMs) ? null : { kind: "doubted" };
     const hasEnded = row.tenant !== null;
-    // A holder asks for its own call only after it failed to record the result, so the call is not running.
+    // A holder claims its own call only after it failed to record the result, so the call is not running.
     const isRunning = !hasEnded && row.holder !== holder && this.#isThere(row.holder, nowMs);
     if (!isRunning && row.expires_ms <= nowMs) return null;
     if (!Buffer.from(asked).equals(row.asked)) return { kind: "conflict" };

@@ -73,12 +73,12 @@ const HEADERS_DEFAULT_MS = 30_000;
 const IDLE_DEFAULT_MS = 30_000;
 /** Maximum duration of a timer. */
 const DURATION_MAX_MS = 2_147_483_647;
-/** Also of trailers. As many as in Node's own `fetch`: a server may send headers of two bytes, each a few objects here. */
+/** Also for trailers. The value of Node's own `fetch`: a server may send headers of two bytes, each several objects. */
 const HEADER_BYTES_MAX = 16 * 1024;
 /** Maximum size of a message of a WebSocket, in bytes, and number of its fragments. */
 export const MESSAGE_BYTES_MAX = 1024 * 1024;
 const FRAGMENTS_MAX = 4_096;
-/** Maximum time for which a connection is kept alive, whatever the server asks for. */
+/** Maximum time for which a connection is kept alive, regardless of the server's request. */
 const KEPT_MAX_MS = 30_000;
 /** Open connections from which on none is kept alive: a tool may ask more servers than there are descriptors. */
 const KEPT_MAX = 1_024;

@@ -30,7 +30,7 @@ const DEFAULTS: readonly Header[] = [
  */
 const OF_PIECES: ReadonlySet<string> = new Set(["range", "if-range", "accept-charset"]);
 
-/** Headers for which some servers take another method or path than those of the request. */
+/** Headers for which some servers use another method or path than those of the request. */
 const OVERRIDES: ReadonlySet<string> = new Set([
   "x-http-method",
   "x-http-method-override",
@@ -105,7 +105,7 @@ export function headerOf(headers: readonly Header[], name: string): string {
     .join(", ");
 }
 
-/** The time that a `Retry-After` asks to wait, in milliseconds: seconds, or a date; `null` for no such value. */
+/** The wait of a `Retry-After`, in milliseconds: given in seconds, or as a date; `null` for an invalid value. */
 export function retryAfterMs(value: string): number | null {
   const text = value.trim();
   const ms = /^\d{1,9}$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - Date.now();

@@ -7,13 +7,13 @@ const NONE: Buffer = Buffer.alloc(0);
 type Done = (error?: Error | null) => void;
 
 /**
- * The connection of a WebSocket, as the parser of its frames gets it: each byte from the server is counted, bytes come in
- * small slices, and none come while it is held.
+ * The connection of a WebSocket, for the parser of its frames: each byte from the server is counted, bytes arrive in
+ * small slices, and none arrive while it is held.
  */
 export class MeteredSocket extends Duplex {
   readonly #raw: Duplex;
   readonly #count: (bytes: number) => Error | null;
-  /** Bytes that the server has sent and the parser has not got. */
+  /** Bytes from the server that the parser has not got yet. */
   #rest: Buffer = NONE;
   #hasEnded = false;
   #isWanted = false;
@@ -25,7 +25,7 @@ export class MeteredSocket extends Duplex {
     this.#raw = raw;
     this.#count = count;
     raw.on("data", (chunk: Buffer) => this.#receive(chunk));
-    // What was received before an error is still passed on.
+    // Bytes received before an error are still passed on.
     raw.on("error", () => {});
     // The parser listens only once it has accepted the handshake.
     this.on("error", () => {});

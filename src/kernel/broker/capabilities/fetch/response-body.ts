@@ -60,8 +60,8 @@ const QUEUED_BYTES_MAX = 64 * 1024;
 const EMPTY = Buffer.alloc(0);
 
 /**
- * A response body: decoded, limited to the call's bytes, and without the secrets of its request. Read from the network only as
- * fast as the tool reads it.
+ * A response body: decoded, limited to the call's bytes, and without the secrets of its request. Read from the network
+ * only as fast as the tool reads it.
  */
 export class ResponseBody {
   readonly #stream: Readable;

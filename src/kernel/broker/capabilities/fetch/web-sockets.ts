@@ -69,7 +69,7 @@ export class CallSockets {
   readonly #slots: WaitingSlots;
   readonly #tenant: string;
   readonly #signal: AbortSignal;
-  /** Those of which the tool has not received the end. */
+  /** WebSockets whose end the tool has not received. */
   readonly #sockets = new Map<number, WebSocketConnection>();
   #open = 0;
 

@@ -38,7 +38,7 @@ export const descriptorFileHolder: FileHolder = {
   async root(folder) {
     const held = await holdByDescriptor(folder, O_DIRECTORY);
     try {
-      // The kernel reports the path of what it opened, which differs if a parent has become a link to elsewhere.
+      // The kernel reports the path of the opened file, which differs if a parent has become a link to elsewhere.
       if ((await readlink(held.path)) === folder) return held;
       throw new SystemError("ENOENT");
     } catch (error) {

@@ -77,8 +77,8 @@ function takeTurn(): boolean {
 }
 
 /**
- * Holds descriptors like `descriptorFileHolder`, in local folders: on this thread while its turn has time, because the trips to
- * the system's thread pool take ten times as long as the system calls.
+ * Holds descriptors like `descriptorFileHolder`, in local folders: on this thread while its turn has time, because the
+ * trips to the system's thread pool take ten times as long as the system calls.
  */
 export class LocalFileHolder implements FileHolder {
   async root(folder: string): Promise<HeldFile> {

@@ -31,7 +31,7 @@ export interface BoundRequest {
   readonly isOverridden?: boolean;
 }
 
-/** The part of a request that no binding of its secret allows. `form`: what the tool wrote around the placeholder. */
+/** The part of a request that no binding of its secret allows. `form`: the text around the placeholder. */
 export type UnboundPart = "origin" | "place" | "method" | "path" | "form" | "redirect";
 
 /** The place of bindings in the old form, which name no header. */

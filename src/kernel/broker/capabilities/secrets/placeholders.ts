@@ -252,7 +252,7 @@ function basicOfHalf(half: string, value: string): string {
   return `Basic ${Buffer.from(half === "user" ? `${value}:` : `:${value}`).toString("base64")}`;
 }
 
-/** Decodes a part of a query. What cannot be decoded stays as it is. */
+/** Decodes a part of a query. An undecodable part stays unchanged. */
 function decode(part: string): string {
   try {
     return decodeURIComponent(part.replaceAll("+", " "));

@@ -18,8 +18,8 @@ export interface SecretUse {
    */
   readonly inject?: boolean;
   /**
-   * Whether the origins return what others stored there. A secret of less than 16 characters is then not injected: it
-   * could be guessed by storing guesses. Default: false.
+   * Whether the origins return texts that others stored there. A secret of less than 16 characters is then not
+   * injected: it could be guessed by storing guesses. Default: false.
    */
   readonly echoes?: boolean;
 }

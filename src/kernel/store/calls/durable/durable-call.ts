@@ -18,7 +18,7 @@ export type WaitState =
 export type WaitKind =
   | {
       readonly kind: "approval";
-      /** The tool to run; `null` if a program or a tool asks by itself. */
+      /** The tool to run; `null` if a program or a tool requests the approval itself. */
       readonly tool: string | null;
       /** Digest of the tool's version, as `ToolInfo.digest` has it. */
       readonly version: string | null;
@@ -50,7 +50,7 @@ export type WaitKind =
       readonly arguments: string;
     };
 
-/** One wait of a durable call, by the step that asks: 0 for the call itself before its start. */
+/** One wait of a durable call, by the step that requests it: 0 for the call itself before its start. */
 export type CallWait<Value = unknown> = WaitKind & {
   readonly step: number;
   readonly state: WaitState;
@@ -284,7 +284,7 @@ export interface Decision {
   readonly actor?: string;
 }
 
-/** Limits of what is held for durable calls. */
+/** Limits of the stored data of durable calls. */
 export interface DurableCapacity {
   /** Bytes of a call: record, journal, waits and signals. Default 8 MiB. */
   readonly callBytes: number;
