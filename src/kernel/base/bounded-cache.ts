@@ -32,7 +32,7 @@ export class BoundedCache<Value> {
     }
   }
 
-  /** The cached value, or else the result of `make`, which is then cached. */
+  /** The cached value, or else the result of `make`, which is cached. */
   getOrMake(key: string, make: () => Value): Value {
     const known = this.get(key);
     if (known !== undefined) return known;

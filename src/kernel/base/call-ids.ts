@@ -9,7 +9,7 @@ export function isName(value: unknown): value is string {
   return typeof value === "string" && value !== "" && value.length <= CALL_ID_MAX;
 }
 
-/** Ids of calls whose callers give them none. */
+/** Ids of calls without an id from their caller. */
 export class CallIds {
   /**
    * Globally unique, and cheaper than a random id for each call. It begins with no hyphen: a command line would take the

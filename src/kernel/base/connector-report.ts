@@ -10,7 +10,7 @@ export interface ConnectorStatus {
   /** URL of its server; `null` for a process. */
   readonly server: string | null;
   readonly state: "up" | "down";
-  /** Why it is down. */
+  /** The reason for `down`. */
   readonly problem: string | null;
   readonly tools: readonly string[];
   /** Digest of the list that its server has now, for the option `pin`. */
@@ -18,11 +18,11 @@ export interface ConnectorStatus {
   readonly pin: string | null;
   /** Operations that are not tools, with the reasons. */
   readonly findings: readonly ConnectorFinding[];
-  /** Its login; `null` where it has none. */
+  /** Its login; `null` if it has none. */
   readonly login: LoginStatus | null;
 }
 
-/** A tool that was left out, or a part of a document; `tool` is `null` for what concerns all. */
+/** A tool that was left out, or a part of a document; `tool` is `null` for a finding about the whole connector. */
 export interface ConnectorFinding {
   readonly tool: string | null;
   readonly reason: string;
@@ -32,9 +32,9 @@ export interface ConnectorFinding {
 export interface LoginStatus {
   /** The kind of its `auth`. With `authorizationCode` a person logs in. */
   readonly auth: "clientCredentials" | "refreshToken" | "authorizationCode";
-  /** `needed`: somebody has to log in, or to mend the options. `failing`: it is tried again. */
+  /** `needed`: an operator has to log in, or to correct the options. `failing`: it is retried. */
   readonly state: "unused" | "ready" | "needed" | "failing";
-  /** Why there is no token, and what to do. */
+  /** The reason for the missing token, with advice. */
   readonly reason: string | null;
   /** Tenants that need a login of their own, at most 100. */
   readonly tenants: readonly string[];
@@ -46,7 +46,7 @@ export interface LoginReport {
   /** Empty for the login of all. */
   readonly tenant: string;
   readonly state: "ready" | "needed" | "failing";
-  /** Why there is no token; `null` when there is one. */
+  /** The reason for the missing token; `null` if there is one. */
   readonly reason: string | null;
   /** Outcome of a renewal; `null` where none was tried. */
   readonly renewal: "renewed" | "refused" | "failed" | null;
@@ -54,7 +54,7 @@ export interface LoginReport {
 
 /** A login that a browser has to finish. */
 export interface BegunLogin {
-  /** Where the person logs in. */
+  /** The URL at which the person logs in. */
   readonly url: string;
   /** Time in which that has to be done, in milliseconds. */
   readonly expiresInMs: number;

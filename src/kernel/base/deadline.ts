@@ -3,7 +3,7 @@ const TIMER_MAX_MS = 2 ** 31 - 1;
 
 /**
  * Waits for a promise, at most `ms`: a promise that depends on threads or tools may never settle. More than 24 days,
- * such as `Infinity`, is no deadline.
+ * such as `Infinity`, means no deadline.
  */
 export async function within(ms: number, promise: Promise<unknown>): Promise<void> {
   if (ms > TIMER_MAX_MS) return void (await promise);

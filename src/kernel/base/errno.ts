@@ -1,6 +1,6 @@
 /**
- * The system's code of an error, such as `ENOENT`. Where tests run in a context of their own, as Jest has it, Node's errors
- * are no instances of this context's `Error`.
+ * The system's code of an error, such as `ENOENT`. If tests run in a separate context, as in Jest, Node's errors are no
+ * instances of this context's `Error`.
  */
 export function errnoOf(error: unknown): string | undefined {
   const isCoded = typeof error === "object" && error !== null && "code" in error;
@@ -12,7 +12,7 @@ export function isOfSystem(error: unknown): boolean {
   return errnoOf(error) !== undefined && typeof error === "object" && error !== null && "syscall" in error;
 }
 
-/** Why a `fetch` failed: Node keeps the reason, such as `ECONNREFUSED`, in the cause of its error. */
+/** The reason of a failed `fetch`: Node keeps it, such as `ECONNREFUSED`, in the cause of its error. */
 export function reasonOfFetch(error: unknown): string {
   if (!(error instanceof Error)) return "unknown error";
   const code = errnoOf(error.cause);

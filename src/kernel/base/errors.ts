@@ -279,7 +279,7 @@ interface WithStack {
   readonly stack?: string;
 }
 
-/** Number of capability calls that had been carried out, where a call had any when it was lost. */
+/** Number of completed capability calls of a lost call, if it had any. */
 interface WithEffects {
   readonly effects?: number;
 }
@@ -302,7 +302,7 @@ export interface ErrorDetails {
   missing_package: { readonly packages: readonly string[]; readonly command: string };
   executor_lost: WithEffects;
   paused: { readonly id: string };
-  /** `by`: the name that the deciding application gave, or else that of the key. */
+  /** `by`: the name from the deciding application, or else that of the key. */
   approval_refused: { readonly expired?: true; readonly reason?: string; readonly by?: string };
   /** `bound`: the limit beyond which the call would be, in words. */
   cannot_pause: { readonly bound?: string };
@@ -327,7 +327,7 @@ export type ToolError<Code extends ErrorCode = ErrorCode> = {
 export function toolError(code: ErrorCode, message: string, details?: unknown, type?: string): ToolError {
   const entry = ERRORS[code];
   const error = { code, type: type ?? entry.type, message, retryable: entry.retryable };
-  // Details come from many places, and from tools; `ErrorDetails` says what each code has.
+  // Details come from many sources, and from tools; `ErrorDetails` defines those of each code.
   return (details === undefined ? error : { ...error, details }) as ToolError;
 }
 
@@ -336,7 +336,7 @@ export class GloveboxError extends Error {
   override readonly name = "GloveboxError";
   readonly code: ErrorCode;
   readonly details: unknown;
-  /** Texts to paste, so that it is mended. */
+  /** Texts to paste as a remedy. */
   readonly remedies: readonly Remedy[];
 
   constructor(code: ErrorCode, message: string, details?: unknown, remedies: readonly Remedy[] = []) {
@@ -360,18 +360,18 @@ export interface Failure {
   readonly type?: string;
   /** V8's stack inside the isolate, not yet mapped to lines of the tool's source. */
   readonly stack?: string;
-  /** Violations of a schema, where the failure is that a value does not match. */
+  /** Violations of a schema, if the value does not match it. */
   readonly violations?: readonly Violation[];
-  /** Of a failed ask: `ErrorDetails`, which the tool hears. A worker has none to tell. */
+  /** Details of a failed capability call, for the tool: see `ErrorDetails`. Workers give none. */
   readonly details?: object;
 }
 
 /** A store failure, worded for a tool or a caller: it contains no path of the host and no address. */
 export class StoreError extends Error {
   override readonly name = "StoreError";
-  /** Whether what was asked of the store may have been done all the same, or may still be. */
+  /** Whether the store may have executed the request all the same, or may still do so. */
   readonly isUnanswered: boolean;
-  /** Whether what was asked for is there, and was changed, or sealed with another secret: trying again does not help. */
+  /** Whether the stored record was changed, or sealed with another secret: a retry does not help. */
   readonly isDamaged: boolean;
 
   constructor(message: string, { isUnanswered, isDamaged, ...options }: ErrorOptions & Partial<StoreFlags> = {}) {

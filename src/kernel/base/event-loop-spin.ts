@@ -1,8 +1,8 @@
 import type { SpinTime } from "./spin-time.ts";
 
 /**
- * Keeps this thread's event loop from sleeping for a while: a thread that sleeps takes longer to wake than a short call takes.
- * What arrives meanwhile is heard at once; the whole time is processor time.
+ * Keeps this thread's event loop from sleeping for a while: waking a sleeping thread takes longer than a short call.
+ * Messages that arrive meanwhile are read at once; the whole time is processor time.
  */
 export class EventLoopSpin {
   readonly #time: SpinTime;
@@ -12,7 +12,7 @@ export class EventLoopSpin {
     this.#time = time;
   }
 
-  /** Something may arrive soon: the time begins anew. */
+  /** Restarts the time, as a message may arrive soon. */
   extend(): void {
     this.#time.extend();
     if (this.#isOn || !this.#time.lookAgain()) return;

@@ -23,8 +23,8 @@ const LONG = SAFE_MAX.length;
 /** Maximum length of an integer that is read as a `bigint`, as for all numbers of `JsonScanner`. */
 export const DIGITS_MAX = 4_096;
 /**
- * Stands before the digits of a long integer while they are a string, and how JSON writes it. Nobody outside can know it, so
- * that no text has it.
+ * Precedes the digits of a long integer while they are a string, and its escape in JSON. It is random, so that no text
+ * contains it.
  */
 const SALT = Math.random().toString(36).slice(2);
 const MARK = `\u0001${SALT}`;
@@ -36,9 +36,9 @@ function isDigit(code: number): boolean {
 }
 
 /**
- * Whether a text may have a long integer: `true` also where its digits are in a string. Searched as by Boyer and Moore:
- * backwards from the last character that the next such integer must have, which is every sixteenth of a text without
- * numbers. Takes from a fortieth to a tenth of the time of `JSON.parse`.
+ * Whether a text may have a long integer: `true` also if its digits are in a string. The search is that of Boyer and
+ * Moore: backwards from the last possible character of the next such integer, which reads every sixteenth character of
+ * a text without numbers. Takes from a fortieth to a tenth of the time of `JSON.parse`.
  */
 export function mayHaveLongInteger(text: string): boolean {
   const { length } = text;
@@ -51,7 +51,7 @@ export function mayHaveLongInteger(text: string): boolean {
       before = start;
       continue;
     }
-    // Of a fraction, a number holds as many digits as it can.
+    // A fraction is rounded to the digits of a number.
     if (before < 0 || text.charCodeAt(before) !== DOT) return true;
     while (at < length && isDigit(text.charCodeAt(at))) at++;
     before = at;
@@ -59,7 +59,7 @@ export function mayHaveLongInteger(text: string): boolean {
   return false;
 }
 
-/** Whether digits, after an optional minus, are of an integer that no number holds exactly. */
+/** Whether digits, after an optional minus, are of an integer that a number cannot represent exactly. */
 export function isLongInteger(text: string): boolean {
   const start = text.charCodeAt(0) === MINUS ? 1 : 0;
   const count = text.length - start;
@@ -68,7 +68,7 @@ export function isLongInteger(text: string): boolean {
   return count > LONG || text.slice(start) > SAFE_MAX;
 }
 
-/** The JSON with every long integer as a string, after `mark`. The text itself where no such integer exists. */
+/** The JSON with every long integer as a string, after `mark`. Returns the text itself if it has no such integer. */
 export function quoteLongIntegers(text: string, mark: string): string {
   let quoted = "";
   let from = 0;
@@ -95,7 +95,7 @@ function isOfNumber(code: number): boolean {
   return isDigit(code) || code === DOT || code === LETTER_E || code === CAPITAL_E || code === MINUS || code === PLUS;
 }
 
-/** Index of the closing quote of the string that opens at `start`; the text's length where it has none. */
+/** Index of the closing quote of the string that opens at `start`; the text's length if it has none. */
 export function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); ; end = text.indexOf('"', end + 1)) {
     if (end < 0) return text.length;
@@ -138,7 +138,7 @@ function readWritten(digits: string): number | object {
   return String(value) === digits ? value : rawJSON(digits);
 }
 
-/** Lets the `JSON.stringify` of an isolate's realm write a `bigint` as its digits. */
+/** Makes `JSON.stringify` of an isolate's realm write a `bigint` as its digits. */
 export function installBigInts(realm: typeof globalThis): void {
   const method = {
     toJSON(this: bigint): object {
@@ -182,7 +182,7 @@ function readMarked(whole: object, read: Read): void {
       const member: unknown = (value as Readonly<Record<string | number, unknown>>)[name];
       if (typeof member === "object" && member !== null) open.push(member);
       else if (typeof member === "string" && member.charCodeAt(0) === 1 && member.startsWith(MARK)) {
-        // An assignment would take `__proto__` for something else.
+        // An assignment would set the prototype for `__proto__`.
         defineProperty(value, name, { ...MEMBER, value: read(member.slice(MARK.length)) });
       }
     }

@@ -4,12 +4,12 @@ import { type HeapNode, NodeHeap } from "./node-heap.ts";
 const SLICE_MS = 4;
 /** After this much work, a new turn of the loop begins before the slice is counted on. */
 const REARM_MS = 1;
-/** Share of the host's thread that a tenant may use while others use it too, and what it may use at once. */
+/** Share of the host's thread that a tenant may use while others use it too, and its burst. */
 const SHARE = 0.25;
 const BURST_MS = 500;
 /**
- * A tenant shares the thread while others use more of it than this: both over the last second or so, in milliseconds.
- * A rare piece of another one, which waits for a slice at most, takes nothing from a tenant that is busy alone.
+ * A tenant shares the thread while others use more of it than this: both over the last second or so, in milliseconds. A
+ * rare piece of another tenant waits for one slice at most, and does not slow a tenant that is busy alone.
  */
 const CONTENDED_USE_MS = 50;
 const RECENT_MS = 1_000;
@@ -22,7 +22,7 @@ const TENANTS_KEPT = 1_000;
 /** Number of done pieces after which a list of pieces is shortened. */
 const DONE_KEPT = 1_024;
 
-/** The one on whose behalf work is done, and to whom its time is charged. */
+/** The party on whose behalf work is done, and that is charged for its time. */
 export interface WorkPayer {
   readonly tenant: string;
   /** Charges time of the thread that the queue orders, in milliseconds. */
@@ -32,7 +32,7 @@ export interface WorkPayer {
 /** A tenant whose work on the host's thread waits because it uses more than its share. */
 export interface Throttling {
   readonly tenant: string;
-  /** Time until its work goes on, in milliseconds. */
+  /** Time until its work continues, in milliseconds. */
   readonly delayMs: number;
   /** Number of its pieces of work that wait. */
   readonly waiting: number;
@@ -79,14 +79,15 @@ interface TenantWork extends HeapNode {
   /** Running mean of a piece's time. */
   meanMs: number;
   isHeld: boolean;
-  /** When its throttling was last told. */
+  /** When its throttling was last reported. */
   toldMs: number;
 }
 
 /**
- * Work of one of the host's threads on behalf of calls. A piece runs at once while this turn of the event loop has time left
- * and nobody waits; otherwise tenants take turns by measured time, at most `SLICE_MS` in one turn of the loop. A tenant
- * that was idle begins level with the others: it saves up nothing. Time only delays work and never fails it.
+ * Work of one of the host's threads on behalf of calls. A piece runs at once if this turn of the event loop has time
+ * left and no other piece waits; otherwise tenants take turns by measured time, at most `SLICE_MS` in one turn of the
+ * loop. A tenant that was idle starts level with the others, without credit for its idle time. Time only delays work
+ * and never fails it.
  */
 export class HostWorkQueue {
   readonly #tenants = new Map<string, TenantWork>();
@@ -137,7 +138,7 @@ export class HostWorkQueue {
     this.#charge(this.#workOf(payer.tenant), payer, ms, this.#now());
   }
 
-  /** Number of tenants that it knows. */
+  /** Number of known tenants. */
   get known(): number {
     return this.#tenants.size;
   }
@@ -188,7 +189,7 @@ export class HostWorkQueue {
     addUse(work.recent, ms, nowMs);
     addUse(this.#recent, ms, nowMs);
     const debtMs = this.#debtOf(work, nowMs) + ms;
-    // Who has the thread to itself runs into no debt beyond the burst.
+    // A tenant that has the thread to itself gets no debt beyond the burst.
     work.debtMs = this.#isContended(work, nowMs) ? debtMs : Math.min(debtMs, BURST_MS);
     work.debtAtMs = nowMs;
     if (work.slot >= 0) this.#ready.moved(work);

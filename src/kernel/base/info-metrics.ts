@@ -1,7 +1,7 @@
 import { readVersion } from "./check-node.ts";
 import { Gauge, type Registry } from "./prometheus.ts";
 
-/** Registers the metrics of an engine or a worker machine that say what runs: which build, and which configuration. */
+/** Registers the information metrics of an engine or a worker machine: its build, and its configuration. */
 export function registerInfo(registry: Registry): void {
   const registers = [registry];
   const { node, v8 } = process.versions;

@@ -41,9 +41,9 @@ const LITERALS: ReadonlyMap<number, string> = new Map(
 const [LIST, OBJECT] = [0, 1];
 
 /**
- * Proves that a text is JSON as `JSON.parse` reads it, without making a value of it: a few nanoseconds a character
+ * Proves that a text is JSON by the rules of `JSON.parse`, without making its value: a few nanoseconds a character
  * whatever the text, in pieces as short as the caller wants, and in constant memory. Numbers have at most 4,096
- * characters. Can tell where the arguments of calls stand.
+ * characters. Can also find the positions of the arguments of calls.
  */
 export class JsonScanner {
   #text: string;
@@ -69,7 +69,7 @@ export class JsonScanner {
   #cutStart = -1;
   #cutBlanks = 0;
 
-  /** `text`: in parts only where nothing is to be cut out of it. */
+  /** `text`: in parts only if `cutting` is `none`. */
   constructor(text: string | readonly string[], cutting: Cutting = "none", valuesMax = VALUES_MAX) {
     [this.#text = "", ...this.#following] = typeof text === "string" ? [text] : text;
     this.#cutting = cutting;
@@ -115,7 +115,7 @@ export class JsonScanner {
     return this.#taken === this.#following.length;
   }
 
-  /** Reads a token, or the beginning of a string; `false` where it may not stand. */
+  /** Reads a token, or the beginning of a string; `false` if it is not allowed here. */
   #read(code: number): boolean {
     switch (this.#state) {
       case FIRST_VALUE:
@@ -155,7 +155,7 @@ export class JsonScanner {
     if (code === OPEN_OBJECT || code === OPEN_LIST) {
       this.#at++;
       this.#state = code === OPEN_LIST ? FIRST_VALUE : FIRST_KEY;
-      // One level too many is told by the caller.
+      // The caller reports one level too many.
       this.#kinds[++this.#depth] = code === OPEN_LIST ? LIST : OBJECT;
       return true;
     }
@@ -198,7 +198,7 @@ export class JsonScanner {
     let plain = 0;
     while (at < until) {
       if (++plain > SHORT) {
-        // V8's own search is several times as fast as this loop, and takes longer to begin.
+        // V8's own search is several times as fast as this loop, but starts more slowly.
         const found = text.slice(at, until).search(SPECIAL);
         at = found < 0 ? until : at + found;
         plain = 0;
@@ -257,7 +257,7 @@ export class JsonScanner {
     return true;
   }
 
-  /** End of the number at this place; -1 where there is no number. Digits beyond the limit are not read. */
+  /** End of the number at this place; -1 if there is no number. Digits beyond the limit are not read. */
   #endOfNumber(): number {
     const text = this.#text;
     let at = this.#at;

@@ -13,7 +13,7 @@ export class UnwritableError extends RangeError {
   override readonly name = "UnwritableError";
 }
 
-/** What `JSON.stringify` writes as `{}`, or as its indexes, by the tags of its classes. */
+/** Values that `JSON.stringify` writes as `{}`, or by their indexes, by the tags of their classes. */
 const LOST: ReadonlyMap<string, string> = new Map([
   ["[object Map]", "a Map; send Object.fromEntries(map)"],
   ["[object Set]", "a Set; send [...set]"],
@@ -24,7 +24,9 @@ const LOST: ReadonlyMap<string, string> = new Map([
 ]);
 const VIEW = 'bytes; send Buffer.from(bytes.buffer).toString("base64"), or [...bytes]';
 
-/** Why JSON would lose a value: what it is, and what to send instead. `undefined` for a value that JSON keeps. */
+/**
+ * The reason why JSON would lose a value: its type, and what to send instead. `undefined` for a value that JSON keeps.
+ */
 function lossOf(value: unknown, holder: unknown): string | undefined {
   if (typeof value === "function" || typeof value === "symbol")
     return Array.isArray(holder) ? `a ${typeof value}, which JSON does not have` : undefined;
@@ -47,9 +49,9 @@ export function copyJson<Value>(value: Value): Value {
 }
 
 /**
- * JSON of any value, as `JSON.stringify` writes it, with the digits of `bigint`s. Throws an `UnwritableError` with the JSON
- * pointer of what would be lost: a number that would become `null`, a `Map` that would be `{}`. And what
- * `JSON.stringify` throws.
+ * JSON of any value, as `JSON.stringify` writes it, with the digits of `bigint`s. Throws an `UnwritableError` with the
+ * JSON pointer of a value that would be lost, such as a number that would become `null` or a `Map` that would become
+ * `{}`. Also throws the errors of `JSON.stringify`.
  */
 export function writeAny(value: unknown): string {
   const above: { readonly key: string; readonly value: unknown }[] = [];

@@ -22,8 +22,8 @@ export const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
 export const UNSEEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
 /**
- * A text as somebody may be shown it who decides by it: what changes the order of reading, or is not seen, is escaped as in
- * JSON, so that JSON keeps its meaning. Line feeds and tabs stay.
+ * A text for a person who decides by it: characters that change the order of reading, or are invisible, are escaped as
+ * in JSON, so that JSON keeps its meaning. Line feeds and tabs stay.
  */
 export function seen(text: string): string {
   return text.replaceAll(UNSEEN, (sign) => {
@@ -32,7 +32,10 @@ export function seen(text: string): string {
   });
 }
 
-/** JSON for a file that people read and other languages parse, such as YAML: invisible characters are escaped. */
+/**
+ * JSON for a file that people read and parsers of other languages accept, such as YAML: invisible characters are
+ * escaped.
+ */
 export function visibleJson(value: JsonValue): string {
   return seen(JSON.stringify(value));
 }
@@ -46,7 +49,7 @@ export function pointerSegment(key: string | number): string {
   return `/${String(key).replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }
 
-/** The name that a segment of a JSON pointer stands for, without its slash. */
+/** The name encoded in a segment of a JSON pointer, without its slash. */
 export function nameOfSegment(segment: string): string {
   return segment.replaceAll("~1", "/").replaceAll("~0", "~");
 }
@@ -95,7 +98,7 @@ export function describeExcess(text: string, valuesMax = VALUES_MAX): string | n
 }
 
 /**
- * Parses JSON text, or tells the limit that it exceeds. Throws where `parse` does: default, where it is not JSON.
+ * Parses JSON text, or returns the limit that it exceeds. Throws the errors of `parse`: by default, if it is not JSON.
  *
  * A text too short to have too many values is parsed first, which does not recurse: the depth of many small values is
  * found in a quarter of the time that a scan of their text takes.

@@ -6,7 +6,7 @@ export interface LedgerClaim {
   readonly digest: string;
   /** Holder of the call under this claim; a later claim has another holder, even in the same process. */
   readonly holder: string;
-  /** The tool's mark, sealed with the ledger's secret: only those who know the secret can read it. */
+  /** The tool's mark, sealed with the ledger's secret: unreadable without the secret. */
   readonly tool: string;
 }
 

@@ -24,7 +24,7 @@ export interface Limits {
 export interface Bounds {
   readonly limits: Limits;
   readonly maxLimits: Limits;
-  /** Ceiling of what a tool may declare: see `toolCeiling`. */
+  /** Ceiling for the limits that a tool may declare: see `toolCeiling`. */
   readonly toolMaxLimits: Limits;
 }
 
@@ -66,7 +66,7 @@ export const NAMES: readonly (keyof Limits)[] = Object.freeze(Object.keys(DEFAUL
  */
 export function resolveLimits(base: Limits, asked: Partial<Limits> | undefined, ceiling: Limits): Limits {
   const resolved = { ...base };
-  // Each call with limits of its own comes here: no lists of entries.
+  // Runs for each call with limits of its own: no lists of entries.
   for (const name in asked) {
     if (!isLimitName(name)) throw new RangeError(`limits.${name} is not a limit; the limits are ${NAMES.join(", ")}`);
     const value = asked[name];
@@ -88,7 +88,7 @@ export interface CutLimit {
   readonly value: number;
 }
 
-/** The limits that are lower than what was asked for. */
+/** The limits that are lower than the requested ones. */
 export function cutLimits(limits: Limits, asked: Partial<Limits>): readonly CutLimit[] {
   return NAMES.flatMap((limit) => {
     const [declared, value] = [asked[limit] ?? 0, limits[limit]];
@@ -96,12 +96,12 @@ export function cutLimits(limits: Limits, asked: Partial<Limits>): readonly CutL
   });
 }
 
-/** Limits whose cost falls on the host. They are the operator's: a tool may lower them and not raise them. */
+/** Limits whose cost falls on the host. They belong to the operator: a tool may lower them, and not raise them. */
 const HOST_LIMITS = ["inputBytes", "outputBytes", "logBytes", "capabilityCalls", "capabilityBytes"] as const;
 
 /**
- * The ceiling of what tools may declare: `maxLimits`, but for a limit of the host the value of `limits`, unless the
- * operator has set the ceiling. `given`: the ceilings that the operator has set.
+ * The ceiling of limits that tools may declare: `maxLimits`, but for a limit of the host the value of `limits`, unless
+ * the operator has set the ceiling. `given`: the ceilings that the operator has set.
  */
 export function toolCeiling(limits: Limits, maxLimits: Limits, given: Partial<Limits> = {}): Limits {
   const ceiling = { ...maxLimits };
@@ -113,7 +113,7 @@ function isLimitName(name: string): name is keyof Limits {
   return Object.hasOwn(DEFAULT_LIMITS, name);
 }
 
-/** An option's whole number, or `fallback` where the option is not set. Throws a `RangeError` that names the option. */
+/** An option's whole number, or `fallback` if the option is not set. Throws a `RangeError` that names the option. */
 export function count(name: string, value: number | undefined, fallback: number, least: number): number {
   if (value === undefined) return fallback;
   if (value !== Number.POSITIVE_INFINITY && (!Number.isInteger(value) || value < least)) {

@@ -4,8 +4,8 @@ export function matchesName(pattern: string, name: string): boolean {
 }
 
 /**
- * Whether a list of names, each of which may end in `*`, contains a name. No list contains every name, and a list nothing
- * that is no text.
+ * Whether a list of names, each of which may end in `*`, contains a name. Without a list, every name is contained; a
+ * value that is not a string never is.
  */
 export function isAmong(patterns: readonly string[] | undefined, name: unknown): boolean {
   return patterns === undefined || (typeof name === "string" && patterns.some((pattern) => matchesName(pattern, name)));

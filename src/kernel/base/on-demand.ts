@@ -1,4 +1,4 @@
-/** A value that is made when it is first wanted, such as one whose modules few users need. */
+/** A value that is made at its first use, such as one whose modules few users need. */
 export class OnDemand<Value> {
   readonly #make: () => Promise<Value>;
   #made: Promise<Value> | null = null;
@@ -11,7 +11,7 @@ export class OnDemand<Value> {
     return (this.#made ??= this.#make());
   }
 
-  /** The value, if somebody has wanted it. */
+  /** The value, if it was used. */
   get made(): Promise<Value> | null {
     return this.#made;
   }

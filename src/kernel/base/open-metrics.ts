@@ -30,7 +30,7 @@ interface Family extends Pick<MetricObject, "help"> {
 }
 
 const TOTAL = "_total";
-/** Time from which everything is counted: none of it was there before the process. */
+/** Start of all counts: the start of the process. */
 const CREATED = `${performance.timeOrigin / 1e3}`;
 
 /** Writes the metrics of registries as one text. */
@@ -41,7 +41,7 @@ export async function writeMetrics(registries: readonly Registry[], format: Metr
 
 /**
  * Writes metrics in the format of OpenMetrics 1.0: with exemplars, and the time from which each counter and histogram
- * counts. prom-client's own writer has no such times, and names every counter of a registry of another format wrongly.
+ * counts. prom-client's own writer lacks these times, and misnames every counter of a registry of another format.
  */
 async function writeOpenMetrics(registries: readonly Registry[]): Promise<string> {
   const metrics = registries.flatMap((registry) => registry.getMetricsAsArray() as unknown as readonly Gettable[]);
@@ -73,7 +73,7 @@ function writeLabels(labels: Readonly<Record<string, string | number>>): string 
   return written.length === 0 ? "" : `{${written.join(",")}}`;
 }
 
-/** The bound of a bucket, which is a float even where it is whole. */
+/** The bound of a bucket, always written as a float. */
 function writeBound(bound: string | number): string {
   return typeof bound === "number" && Number.isInteger(bound) ? `${bound}.0` : String(bound);
 }

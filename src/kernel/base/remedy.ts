@@ -11,8 +11,8 @@ export type Remedy =
   | { readonly kind: "command"; readonly command: string };
 
 /**
- * A part of the configuration file: `value` at `path`, whose last name is `-` where the value is a new item of a list.
- * Names are settings of ours; the value may hold texts of a tool.
+ * A part of the configuration file: `value` at `path`, whose last name is `-` if the value is a new item of a list.
+ * Names are settings of Glovebox; the value may contain texts of a tool.
  */
 export function configRemedy(path: readonly string[], value: JsonValue): Remedy {
   const lines = path.map((name, depth) => `${"  ".repeat(depth)}${name === "-" ? "-" : `${name}:`}`);

@@ -36,25 +36,28 @@ export interface HostUse {
   readonly bytes: number;
 }
 
-/** The edit of a person who has approved a call. */
+/** The edit by a person who has approved a call. */
 export interface EditedCall {
-  /** The arguments with which it ran, as people see them: without passwords, and of long ones the beginning of their JSON, as a text. */
+  /**
+   * The arguments of the run, as people see them: without passwords, and of long ones the beginning of their JSON, as a
+   * text.
+   */
   readonly arguments: unknown;
 }
 
 /** A program's call of a tool. Times in milliseconds. */
 export interface CalledTool {
   readonly tool: string;
-  /** `ok`, the code of its error, or `unfinished` where the program ended before it. */
+  /** `ok`, the code of its error, or `unfinished` if the program ended before it. */
   readonly code: string;
   /** From the program's start to the begin of the call. */
   readonly startMs: number;
   readonly wallMs: number;
-  /** Id of the call; absent where the engine refused to make one. */
+  /** Id of the call; absent if the engine refused to make one. */
   readonly callId?: string;
-  /** Only where the person who approved it has edited its arguments. */
+  /** Present only if the person who approved it has edited its arguments. */
   readonly edited?: EditedCall;
-  /** Place in the program's text, from 1; absent where the program hides it. */
+  /** Place in the program's text, from 1; absent if the program hides it. */
   readonly line?: number;
   readonly column?: number;
 }
@@ -66,8 +69,8 @@ export interface ResultMetadata {
   readonly queueMs: number;
   readonly wallMs: number;
   /**
-   * Processor time of the last attempt's turns, in milliseconds. 0 where the call was answered before its work had
-   * ended: see the event `tool:late`.
+   * Processor time of the last attempt's turns, in milliseconds. 0 if the call was answered before the end of its work:
+   * see the event `tool:late`.
    */
   readonly cpuMs: number;
   readonly heapBytes: number;
@@ -76,13 +79,13 @@ export interface ResultMetadata {
   readonly logs: readonly LogLine[];
   /** Amounts cut off, for example dropped log lines. */
   readonly truncated?: { readonly output?: number; readonly logs?: number };
-  /** Only where the call made capability calls. */
+  /** Present only if the call made capability calls. */
   readonly host?: HostUse;
   /** Only of programs: their calls of tools, in the order of their begin. */
   readonly calls?: readonly CalledTool[];
-  /** Only where the call is stored: the id by which it is undone. */
+  /** Present only if the call is stored: the id for its undo. */
   readonly durableId?: string;
-  /** Only where the person who approved the call has edited its arguments. */
+  /** Present only if the person who approved the call has edited its arguments. */
   readonly edited?: EditedCall;
   readonly [key: string]: unknown;
 }
@@ -98,13 +101,13 @@ export interface ToolSuccess<Output = unknown> {
 /** The end of a call that failed. */
 export interface ToolFailure<Code extends ErrorCode = ErrorCode> {
   readonly success: false;
-  /** What the tool had made before it failed, unchecked, where its contract has a place for that; otherwise `null`. */
+  /** The output before the failure, unchecked, if its contract has a place for that; otherwise `null`. */
   readonly output: unknown;
   readonly error: ToolError<Code>;
   readonly metadata: ResultMetadata;
 }
 
-/** The end of every call, whatever the tool does. */
+/** The end of every call, for any behaviour of the tool. */
 export type ToolResult<Output = unknown> = ToolSuccess<Output> | ToolFailure;
 
 /** Thrown by `unwrap`: the error of a call, as an exception. Match on `code`. */
@@ -139,7 +142,7 @@ export function failure(error: ToolError, metadata: ResultMetadata): ToolFailure
   return { success: false, output: null, error, metadata };
 }
 
-/** The result of a call whose output is parsed when it is read. `json` is proved to be JSON. */
+/** The result of a call whose output is parsed when it is read. `json` has been proved to be JSON. */
 export function unreadResult(json: UnreadJson, metadata: ResultMetadata, error: ToolError | null = null): ToolResult {
   const result: ToolResult =
     error === null
@@ -154,13 +157,13 @@ export function withMetadata(result: ToolResult, metadata: ResultMetadata): Tool
   return output === undefined ? { ...result, metadata } : unreadResult(output, metadata, result.error);
 }
 
-/** A result as models see it: a tool of the AI SDK may shape its output for them. */
+/** The form of a result for models: a tool of the AI SDK may shape its output for them. */
 export function forModels(result: ToolResult): ToolResult {
   const { modelOutput } = result.metadata;
   return result.success && modelOutput !== undefined ? { ...result, output: modelOutput } : result;
 }
 
-/** A result's output as JSON, in which long integers have their digits. One that nobody has read is passed on as it is. */
+/** A result's output as JSON, in which long integers have their digits. An unread output is passed on unchanged. */
 export function outputText(result: ToolResult): string {
   return exactJson(result, "output")?.json ?? JSON.stringify(result.output);
 }
@@ -174,7 +177,7 @@ export function writableOutput(result: ToolResult): unknown {
 /** Number of a result's members: a listener of the embedder may have added some. */
 const MEMBERS = 4;
 
-/** A result as JSON. An output that nobody has read is passed on as it is. Throws where it is nested too deeply. */
+/** A result as JSON. An unread output is passed on unchanged. Throws if it is nested too deeply. */
 export function resultText(result: ToolResult): string {
   return resultParts(result).join("");
 }
@@ -192,7 +195,7 @@ export function resultParts(result: ToolResult): readonly string[] {
   ];
 }
 
-/** Reads what `resultText` wrote. */
+/** Reads the text of `resultText`. */
 export function readResult(text: string): ToolResult {
   if (!mayHaveLongInteger(text)) return JSON.parse(text) as ToolResult;
   const { output } = parseForWriting(text) as ToolResult;
@@ -203,7 +206,7 @@ export function readResult(text: string): ToolResult {
 const NAME_SHOWN_MAX = 256;
 
 /**
- * The result of a call that was refused before it became one. `call` is what the caller sent, unchecked; `callId` is for
+ * The result of a request that was refused before it became a call. `call` is the request, unchecked; `callId` is for
  * one without an id.
  */
 export function refusedCall(call: unknown, error: ToolError, callId = ""): ToolFailure {

@@ -4,12 +4,12 @@ const PREEMPTED_MS = 1;
 const WAITED_MS = 0.5;
 /** Maximum time for which the thread then sleeps at once, in milliseconds. */
 const REST_MAX_MS = 100;
-/** The first such time where only a sender waited: once may be chance. It doubles with each further time. */
+/** The first rest after a spin in which only a sender waited: one may be chance. It doubles each time. */
 const REST_MIN_MS = 1;
 
 /**
- * For how long a thread that waits for a message looks for it before it sleeps. Where others need the processor, looking would
- * only keep them from it, and they may be those who have to send the message: then it sleeps at once for a while.
+ * How long a thread that waits for a message polls for it before it sleeps. If other threads need the processor,
+ * polling delays them, and the sender may be one of them: the thread then sleeps at once for a while.
  */
 export class SpinTime {
   readonly #spinMs: number;

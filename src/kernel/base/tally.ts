@@ -15,7 +15,7 @@ export class Tally {
     this.#counts = new Float64Array(bounds.length + 1);
   }
 
-  /** Counts a value. `traceId`: the trace that it belongs to, where that is recorded. */
+  /** Counts a value. `traceId`: its trace, if that is recorded. */
   observe(value: number, traceId?: string): void {
     const bounds = this.#bounds;
     let at = 0;

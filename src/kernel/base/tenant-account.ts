@@ -2,15 +2,15 @@ import type { WorkPayer } from "./host-work-queue.ts";
 
 /** Bytes that the host holds, or may hold at most, for a tenant or for all. */
 export interface HeldBytes {
-  /** Journals: what calls asked and what was answered. */
+  /** Journals: capability calls and their answers. */
   readonly journalBytes: number;
-  /** Arguments of asks that are not answered yet. */
+  /** Arguments of capability calls in progress. */
   readonly inFlightBytes: number;
 }
 
 /** The host's work for a tenant, or for all. Lengths in UTF-16 units of JSON, times in milliseconds. */
 export interface HostUsage extends HeldBytes {
-  /** Arguments of calls, where those of a call are longer than 4 KiB. */
+  /** Arguments of calls, if those of a call are longer than 4 KiB. */
   readonly bytesGiven: number;
   /** Capability calls. */
   readonly asks: number;
@@ -23,7 +23,7 @@ export interface HostUsage extends HeldBytes {
   readonly executorMs: number;
   /** Time of the host's main thread for capability calls. */
   readonly mainMs: number;
-  /** Time of the host's broker thread, which carries out most of them. */
+  /** Time of the host's broker thread, which executes most of them. */
   readonly brokerMs: number;
 }
 
@@ -41,8 +41,8 @@ const RESERVED = 0.25;
 const LITTLE = 1 / 256;
 
 /**
- * Account of the host's work for one call, tenant, or engine. A charge goes up to all accounts that contain this one. Counts
- * decide outcomes; times are only told and billed, because they differ from run to run.
+ * Account of the host's work for one call, tenant, or engine. A charge goes up to all accounts that contain this one.
+ * Counts decide outcomes; times are only reported and charged, because they differ from run to run.
  */
 export class HostAccount implements HostUsage, WorkPayer {
   readonly tenant: string;
@@ -59,7 +59,7 @@ export class HostAccount implements HostUsage, WorkPayer {
   readonly #parent: HostAccount | null;
   readonly #limits: HeldBytes | null;
 
-  /** `limits`: of a tenant, or of the engine. A call may hold what its tenant may. */
+  /** `limits`: of a tenant, or of the engine. A call may hold as much as its tenant. */
   constructor(tenant: string, parent: HostAccount | null, limits: HeldBytes | null = null) {
     this.tenant = tenant;
     this.#parent = parent;
@@ -102,7 +102,10 @@ export class HostAccount implements HostUsage, WorkPayer {
     this.#parent?.spendExecutor(ms);
   }
 
-  /** Adds what another thread, which judges it by accounts of its own, has done and holds since it last told. */
+  /**
+   * Adds the work of another thread since its last report, and the bytes it holds. That thread enforces limits by its
+   * own accounts.
+   */
   receive(delta: HostDelta): void {
     this.asks += delta.asks;
     this.bytesAsked += delta.bytesAsked;
@@ -119,7 +122,7 @@ export class HostAccount implements HostUsage, WorkPayer {
     return this.mainMs + this.brokerMs;
   }
 
-  /** Holds bytes in this account and all that contain it, or in none; returns whether all have room. */
+  /** Holds bytes in this account and all that contain it, or in none; returns whether all of them have room. */
   hold(kind: keyof HeldBytes, bytes: number): boolean {
     const heldBytes = this[kind] + bytes;
     const parent = this.#parent;
@@ -158,7 +161,7 @@ export class HostAccount implements HostUsage, WorkPayer {
 
 /** Maximum number of tenants with an account. */
 const TENANTS_MAX = 10_000;
-/** An account that nothing was charged to for so long is forgotten. */
+/** Idle time after which an account is forgotten. */
 const IDLE_MS = 3_600_000;
 const SWEEP_EVERY_MS = 600_000;
 
@@ -171,8 +174,8 @@ interface KnownTenant {
 
 /**
  * Accounts of an engine's tenants, in `total`. A tenant's account is made with its first call, and forgotten when it
- * holds nothing and has been idle for an hour, or earlier where more than `TENANTS_MAX` tenants call. All tenants
- * are of one trust group; an account of each group would stand between theirs and `total`.
+ * holds nothing and has been idle for an hour, or earlier if more than `TENANTS_MAX` tenants call. All tenants are of
+ * one trust group; with several groups, an account of each group would be between theirs and `total`.
  */
 export class TenantAccounts {
   readonly total = new HostAccount("", null, ENGINE_HELD);
@@ -189,7 +192,7 @@ export class TenantAccounts {
     return this.#tenants.size;
   }
 
-  /** The tenant's account, which is made where it has none. */
+  /** The tenant's account, which is made if it has none. */
   of(tenant: string): HostAccount {
     const known = this.#tenants.get(tenant);
     if (known !== undefined) return known.account;
@@ -201,7 +204,7 @@ export class TenantAccounts {
     return account;
   }
 
-  /** The tenant's account; `undefined` where it has none. */
+  /** The tenant's account; `undefined` if it has none. */
   find(tenant: string): HostAccount | undefined {
     return this.#tenants.get(tenant)?.account;
   }
@@ -210,7 +213,7 @@ export class TenantAccounts {
     for (const { account } of this.#tenants.values()) yield account;
   }
 
-  /** Forgets accounts without charges for an hour that hold nothing. */
+  /** Forgets accounts that hold nothing and have had no charge for an hour. */
   #sweep(nowMs: number): void {
     this.#sweptMs = nowMs;
     for (const [tenant, known] of this.#tenants) {

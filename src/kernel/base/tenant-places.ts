@@ -5,7 +5,7 @@ export interface PlaceLimits {
   readonly all?: number;
 }
 
-/** Counts what tenants have under way: a tenant without a place is refused, instead of waiting. */
+/** Counts work in progress by tenant: a tenant without a free place is refused, instead of waiting. */
 export class TenantPlaces {
   readonly #limits: PlaceLimits;
   readonly #taken = new Map<string, number>();

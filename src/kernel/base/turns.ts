@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 
-/** Time of the event loop that a turn takes. */
+/** Time of a turn on the event loop. */
 const TURN_MS = 4;
 
 /**
- * Visits items in their order, and gives way to other work every few milliseconds: for work that is short for each item,
+ * Visits items in their order, and yields to other work every few milliseconds: for work that is short for each item,
  * and long for all of them.
  */
 export async function eachInTurns<Item>(items: Iterable<Item>, visit: (item: Item) => void): Promise<void> {

@@ -5,18 +5,18 @@ export interface UnreadJson {
   readonly json: string;
   /** Number of blanks between its tokens. */
   readonly blanks: number;
-  /** The JSON in parts, where it came so: to read `json` joins them. */
+  /** The JSON in parts, if it arrived so: reading `json` joins them. */
   readonly parts?: readonly string[];
 }
 
 const unread = new WeakMap<object, UnreadJson>();
-/** Members that were read, whose long integers are strings of digits in the value: only the text has them as numbers. */
+/** Members that were read, whose long integers are strings of digits in the value: only their text has the numbers. */
 const readExact = new WeakMap<object, UnreadJson>();
 
 /**
- * Makes a member of an object one that is parsed when it is read first, and then is a member like all others: copies,
- * `JSON.stringify` and `structuredClone` read it. `given` is proved to be JSON. `parse`: default, long integers are
- * strings of digits. Returns the object.
+ * Defines a member of an object that is parsed when it is first read, and then is a member like all others: copies,
+ * `JSON.stringify` and `structuredClone` read it. `given` has been proved to be JSON. `parse`: by default, long
+ * integers become strings of digits. Returns the object.
  */
 export function parseWhenRead<Target extends object>(
   target: Target,
@@ -28,7 +28,7 @@ export function parseWhenRead<Target extends object>(
   const become = (value: unknown): unknown => {
     parsed = { value };
     unread.delete(target);
-    // Fails where the caller has frozen the object, which then keeps its getter.
+    // Fails if the caller has frozen the object, which then keeps its getter.
     Reflect.defineProperty(target, name, { value, writable: true, enumerable: true, configurable: true });
     return value;
   };
@@ -57,8 +57,8 @@ export function unreadJson(target: object): UnreadJson | undefined {
 }
 
 /**
- * The member's text, in which long integers have their digits: as it was given, also after the member was read, unless
- * somebody has changed its value since. `undefined` where nothing is known of the member but its value.
+ * The member's text, in which long integers have their digits: the given text, also after the member was read, unless
+ * its value was changed since. `undefined` if only the value of the member is known.
  */
 export function exactJson<Target extends object>(target: Target, name: keyof Target & string): UnreadJson | undefined {
   const given = unread.get(target) ?? readExact.get(target);

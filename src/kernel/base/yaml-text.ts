@@ -32,7 +32,7 @@ export interface YamlText {
   readonly exact: () => unknown;
   /** Position of the value at a path (`key`: of its name), or else of the nearest value around it. */
   readonly positionOf: (path: readonly string[], part?: "value" | "key") => Position;
-  /** Where the value at a path stands in the text, as offsets (`key`: its name); `undefined` if it does not exist. */
+  /** The range of the value at a path in the text, as offsets (`key`: its name); `undefined` if it does not exist. */
   readonly rangeOf: (
     path: readonly string[],
     part: "value" | "key",
@@ -43,7 +43,7 @@ export interface YamlText {
   readonly lastLineOf: (path: readonly string[]) => number | undefined;
 }
 
-/** Maximum expansion of one alias: each alias may stand for many nodes. */
+/** Maximum expansion of one alias: each alias may expand to many nodes. */
 const ALIASES_MAX = 100;
 /** Maximum number of aliases in a document: for each, the parser searches the document. */
 const ALIASES_IN_ALL_MAX = 1_000;
@@ -65,8 +65,8 @@ export function readYaml(text: string): unknown {
 }
 
 /**
- * The same with the positions of its parts. Error messages quote nothing of the text around the mistake.
- * `toleratesRepeated`: names that an object has more than once are listed, and not refused.
+ * The same with the positions of its parts. Error messages do not quote the text around the mistake.
+ * `toleratesRepeated`: repeated names in an object are listed, instead of refused.
  */
 export function readYamlText(text: string, toleratesRepeated = false): YamlText {
   const lines = new LineCounter();
@@ -108,7 +108,7 @@ function parse(
   return document;
 }
 
-/** Lets integers that no number holds keep their digits: as values for `JSON.stringify`, as names of members as text. */
+/** Keeps the digits of long integers: as values for `JSON.stringify`, as names of members as text. */
 function keepDigits(document: Document, of: "key" | "value", refuses: boolean): void {
   visit(document, {
     Scalar: (key, node) => {

@@ -3,7 +3,7 @@
  */
 export type Instruction = readonly [code: number, value: number, yes: number, no: number];
 
-/** A system call's numbers on x64 and arm64; `null` where the call does not exist. */
+/** A system call's numbers on x64 and arm64; `null` if the call does not exist. */
 export type SystemCallNumbers = readonly [x64: number | null, arm64: number | null];
 
 /** The column of an architecture in the tables. */
@@ -51,7 +51,7 @@ export function decideBy(number: number | null, body: readonly Instruction[]): I
 }
 
 /**
- * A system call filter in the kernel's format; `null` for an architecture whose numbers are not known here. The rules
+ * A system call filter in the kernel's format; `null` for an architecture whose numbers are missing here. The rules
  * start with the system call's number loaded, and end with a verdict for all other calls.
  */
 export function systemCallFilter(

@@ -27,8 +27,8 @@ export const PROGRAMS: readonly string[] = [
 ];
 export const DEVICES: readonly string[] = ["--proc", "/proc", "--dev", "/dev"];
 /**
- * Devices for a single process. `/dev/zero` is left out, because mapping it gives memory that belongs to no process;
- * terminals and the folder for shared memory are of no use to it.
+ * Devices for a single process. `/dev/zero` is left out, because a mapping of it is memory that belongs to no process;
+ * a single process does not need terminals and the folder for shared memory.
  */
 export const DEVICES_OF_ONE: readonly string[] = [
   "--proc /proc --size 4096 --tmpfs /dev",

@@ -11,7 +11,7 @@ import { threadId } from "node:worker_threads";
 
 /** Name of the group of this process within the delegated group, as systemd's `DelegateSubgroup=host` makes it. */
 const HOST = "host";
-/** Controllers without which groups are not used; `cpu` is used where it is delegated too. */
+/** Controllers without which groups are not used; `cpu` is also used if it is delegated. */
 const NEEDED = ["memory", "pids"] as const;
 /** The pid of the process that made a group, its thread, and a number. */
 const NAME = /^glovebox\.(\d+)\.\d+\.\d+\.(?:executor|jail|build)$/;
@@ -40,7 +40,7 @@ let made = 0;
 /** Directories of groups in use. */
 const inUse = new Set<string>();
 
-/** The state of this process's groups; `null` where no program has claimed them, as an embedding one need not. */
+/** The state of this process's groups; `null` if no program has claimed them, such as in an embedder. */
 export function delegation(): Delegation | null {
   return problem === null ? state : { kind: "off", reason: problem };
 }
@@ -100,7 +100,7 @@ export class ControlGroup {
   }
 
   /**
-   * A shell command by which a shell joins the group before it starts anything. Where that fails, the shell continues
+   * A shell command by which a shell joins the group before it starts anything. If that fails, the shell continues
    * without these limits.
    */
   get joinCommand(): string {
@@ -163,7 +163,7 @@ function unescaped(text: string): string {
   return text.replaceAll(/\\(\d{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
 }
 
-/** Lets the children of the group have limits. */
+/** Enables limits for the children of the group. */
 function enable(directory: string): Delegation {
   try {
     for (const name of NEEDED) {
@@ -232,7 +232,7 @@ function attempt(action: () => void): void {
   try {
     action();
   } catch {
-    // What is attempted improves on a state that is already right.
+    // The attempt only improves a valid state.
   }
 }
 

@@ -39,7 +39,7 @@ const FORBIDDEN: { readonly [name: string]: SystemCallNumbers } = {
   mount_setattr: [442, 442],
 };
 /**
- * Calls that set a file's mode, and the argument that holds it: a set-id file in a mount would be a program on the
+ * Calls that set a file's mode, and the argument with the mode: a set-id file in a mount would be a program on the
  * host.
  */
 const MODES: readonly {
@@ -79,7 +79,7 @@ const CLONE_THREAD = 0x1_0000;
 const CLONE3 = 435;
 /**
  * Memory shared with later forks belongs to no process: its addresses can be unmapped while its pages stay. A mapping
- * that grows downwards counts as a stack, which the data limit leaves out.
+ * that grows downwards counts as a stack, to which the data limit does not apply.
  */
 const MMAP: SystemCallNumbers = [9, 222];
 const [MAP_SHARED, MAP_ANONYMOUS, MAP_GROWSDOWN] = [0x01, 0x20, 0x100];
@@ -130,7 +130,7 @@ function withoutForks(column: Column): Instruction[] {
   ];
 }
 
-/** Forbids the set-user-ID and set-group-ID bits, where the flags say that the call has a mode. */
+/** Forbids the set-user-ID and set-group-ID bits, if the flags say that the call has a mode. */
 function withoutSetId({ argument, flags }: { readonly argument: number; readonly flags?: number }): Instruction[] {
   const makes = flags === undefined ? [] : [loadArgument(flags), ifAnyBit(MAKES, 1, 0), ALLOW];
   return [...makes, loadArgument(argument), ifAnyBit(SET_ID, 0, 1), REFUSE, ALLOW];

@@ -40,7 +40,10 @@ function inherited(): readonly number[] {
   return descriptors().filter((descriptor) => descriptor >= FIRST_OF_NOBODY && isKept(descriptor));
 }
 
-/** Empty if the system has no `/proc`. Throws where it cannot be read: then nobody knows what a process would inherit. */
+/**
+ * Empty if the system has no `/proc`. Throws if it cannot be read: the inherited descriptors of a child are then
+ * unknown.
+ */
 function descriptors(): readonly number[] {
   try {
     return readdirSync(join(SELF, "fd")).map(Number);

@@ -127,7 +127,7 @@ const PRCTLS = [15, 16, 0x5356_4d41];
 
 /**
  * The filter of an executor, a list of allowed calls. All others fail with EPERM, which V8 and libuv handle. `null` for
- * an architecture whose numbers are not known here.
+ * an architecture whose numbers are missing here.
  */
 export function executorFilter(architecture: string): Uint8Array | null {
   return systemCallFilter(architecture, (column) => [

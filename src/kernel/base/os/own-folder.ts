@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import path from "node:path";
 
 /**
- * The user's folder for what can be made again. Ignores a path that is not absolute, as the XDG specification demands.
+ * The user's folder for reproducible data. Ignores a path that is not absolute, as the XDG specification demands.
  * Throws if the user has no home either.
  */
 export function cacheHome(): string {
@@ -12,7 +12,7 @@ export function cacheHome(): string {
 }
 
 /**
- * Creates a folder if needed. Returns whether it belongs to the user and nobody else may write there. Throws if it
+ * Creates a folder if needed. Returns whether it belongs to the user and only the user may write there. Throws if it
  * cannot be created.
  */
 export function makeOwn(folder: string): boolean {

@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 
 /**
- * Pressure of the whole machine, as the kernel tells it: the share of the last ten seconds in which some process waited
- * for a resource. A program that owns its process watches it, as `glovebox serve` does.
+ * Pressure of the whole machine, as the kernel reports it: the share of the last ten seconds in which some process
+ * waited for a resource. A program that owns its process watches it, as `glovebox serve` does.
  */
 export type PressedResource = "cpu" | "memory";
 
@@ -24,7 +24,7 @@ const high = new Set<PressedResource>();
 const listeners = new Set<(pressure: Pressure) => void>();
 let timer: NodeJS.Timeout | null = null;
 
-/** Whether a watched resource is short. `false` where nobody watches. */
+/** Whether a watched resource is short. `false` if it is not watched. */
 export function isPressed(resource: PressedResource): boolean {
   return high.has(resource);
 }
@@ -48,8 +48,8 @@ export async function relief(resource: PressedResource, maxMs: number): Promise<
 }
 
 /**
- * Watches the machine's pressure from now on, with one timer, which does not keep the process alive. Does nothing where
- * the kernel tells no pressure. `root`: the folder that holds `/proc`.
+ * Watches the machine's pressure from now on, with one timer, which does not keep the process alive. Does nothing if
+ * the kernel reports no pressure. `root`: the folder that holds `/proc`.
  */
 export function watchPressure(root = "/", everyMs = LOOK_EVERY_MS): Disposable {
   if (timer !== null) clearInterval(timer);
@@ -63,7 +63,7 @@ function unwatch(): void {
   for (const resource of high) change({ resource, isHigh: false, percent: 0 });
 }
 
-/** Returns whether the kernel tells any pressure. */
+/** Returns whether the kernel reports any pressure. */
 function look(root: string): boolean {
   let isTold = false;
   for (const resource of RESOURCES) {
@@ -84,7 +84,7 @@ function change(pressure: Pressure): void {
   for (const listener of listeners) listener(pressure);
 }
 
-/** `null` where there is no such file, or the kernel was started without it. */
+/** `null` if there is no such file, or the kernel was started without it. */
 function percentOf(file: string): number | null {
   try {
     const [, digits] = /^some avg10=(\d+\.\d+)/m.exec(readFileSync(file, "utf8")) ?? [];

@@ -1,8 +1,8 @@
 import type { ChildProcess } from "node:child_process";
 
 /**
- * Ends a process and all others of its group by SIGKILL. It has to be the first of a group of its own, as one is that was
- * started with `detached`; on Windows, which has no groups, it ends alone.
+ * Ends a process and all others of its group by SIGKILL. The process has to lead its group, as after a start with
+ * `detached`; on Windows, which has no groups, it ends alone.
  */
 export function killGroup(child: ChildProcess): void {
   const { pid } = child;

@@ -33,7 +33,7 @@ export function limitCommands(limits: ProcessLimits): string {
     ...limit(openFiles, "-n"),
     ...limit(inKib(dataBytes), "-d"),
     ...limit(inKib(addressBytes), "-v"),
-    // The soft stack limit sets the size of each thread's stack, so only the hard limit is set where the shell can.
+    // The soft stack limit sets the size of each thread's stack, so only the hard limit is set if the shell can.
     ...limit(inKib(stackBytes), "-Hs", "-s"),
     ...limit(processes, "-u", "-p"),
   ];

@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 
-/** Form of a name that errors tell. Any other text may be a secret that was entered in the place of a name. */
+/** Form of a name that errors may quote. Any other text may be a secret that was entered in the place of a name. */
 const VARIABLE = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+){1,20}$/;
 const NAME_MAX = 100;
 
-/** The text of an environment variable. `where`: the setting that names it. Throws a `TypeError` where it is not set. */
+/** The text of an environment variable. `where`: the setting that names it. Throws a `TypeError` if it is not set. */
 export function textOfVariable(where: string, name: string, environment: NodeJS.ProcessEnv): string {
   const text = environment[name]?.trim() ?? "";
   if (text !== "") return text;
@@ -17,7 +17,7 @@ export function notSet(where: string, name: string): TypeError {
   return new TypeError(`${where} names a variable that is not set${shown}`);
 }
 
-/** The text of a file. `where`: the setting that names it. Throws a `TypeError` where it cannot be read. */
+/** The text of a file. `where`: the setting that names it. Throws a `TypeError` if it cannot be read. */
 export function textOfFile(where: string, path: string): string {
   try {
     return readFileSync(path, "utf8").trim();

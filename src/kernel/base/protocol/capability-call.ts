@@ -14,7 +14,7 @@ export interface CapabilityCall {
   readonly method: string;
   /** JSON text. */
   readonly args: string;
-  /** The end of the child call for which it asks, where the worker has run that itself, and has answered. */
+  /** The end of the requested child call, if the worker itself has run it, and has answered. */
   readonly reply?: ChildReply | undefined;
 }
 
@@ -45,7 +45,7 @@ export type CapabilityResponse =
   | { readonly kind: "value"; readonly nowMs: number; readonly json: string }
   | { readonly kind: "failure"; readonly nowMs: number; readonly failure: Failure };
 
-/** What the message of a call begins with whose replay diverged. */
+/** Beginning of the message of a call whose replay diverged. */
 export const DIVERGED = "replay diverged: ";
 
 /** The end of a call whose replay diverged: it made another capability call than in its first run. */

@@ -27,7 +27,7 @@ export interface HungryTurn {
 
 export type ToChild =
   | ChildInit
-  /** Nobody waits for the call any more: its turn has to end. */
+  /** The call has no waiting caller any more: its turn has to end. */
   | { readonly kind: "interrupt"; readonly callNumber: number }
   /** The machine is short of memory: each worker ends its largest idle isolate. */
   | { readonly kind: "shed" };
@@ -38,5 +38,5 @@ export type FromChild =
   /** Resident memory above the ceiling, and the turns that were running. */
   | { readonly kind: "memory"; readonly turns: readonly HungryTurn[]; readonly rssMb: number }
   | { readonly kind: "beat"; readonly rssBytes: number }
-  /** `error`: why its thread ended, where that is known. */
+  /** `error`: the reason for the end of its thread, if known. */
   | { readonly kind: "worker-lost"; readonly worker: number; readonly error?: string };

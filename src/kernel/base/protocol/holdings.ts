@@ -1,6 +1,6 @@
 /**
- * Memory that isolates hold, by tenant, in memory that the workers share with the watch of their process: whoever holds
- * most gives back first when the process has too much.
+ * Memory that isolates hold, by tenant, in memory that the workers share with the watch of their process: if the
+ * process has too much, the tenant that holds most gives back first.
  */
 
 /** Isolates of one worker that are listed; those that are left out are not shed. */
@@ -34,7 +34,7 @@ export function readHoldings(buffer: SharedArrayBuffer): Holding[] {
   return holdings;
 }
 
-/** Removes an isolate that is being shed: its worker sees that, and uses it no more. */
+/** Removes an isolate that is being shed: its worker detects that, and uses it no more. */
 export function removeHolding(buffer: SharedArrayBuffer, { worker, isolate }: Holding): void {
   const fields = fieldsOf(buffer, worker);
   for (let at = 0; at < fields.length; at += FIELDS) if (fields[at] === isolate) fields[at] = 0;
@@ -54,7 +54,7 @@ export class WorkerHoldings {
     this.#fields.fill(0);
   }
 
-  /** Lists an isolate. The entry of one that finds no room does nothing. */
+  /** Lists an isolate. If there is no room, its entry does nothing. */
   open(isolate: number, tenant: number): HeldMemory {
     for (let at = 0; at < this.#fields.length; at += FIELDS) {
       if (this.#fields[at] === 0) return new HeldMemory(this.#fields.subarray(at, at + FIELDS), isolate, tenant);

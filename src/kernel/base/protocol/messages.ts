@@ -4,9 +4,9 @@ import type { ToolScript } from "./script.ts";
 export type { Failure } from "../errors.ts";
 
 /**
- * Messages between the host and a worker thread, sent as lines of text (see `wire.ts`): one form serves a message port
- * and a pipe, and only strings cross. Fields called `payload`, `args` and `logs` hold JSON text that is passed on
- * without being parsed.
+ * Messages between the host and a worker thread, sent as lines of text (see `wire.ts`): the same form is used for
+ * message ports and pipes, and only strings cross. Fields called `payload`, `args` and `logs` hold JSON text that is
+ * passed on without being parsed.
  */
 
 /** Limits of one call that a worker enforces; the host enforces the rest. */
@@ -19,17 +19,17 @@ export interface RunLimits {
 }
 
 /**
- * Child calls that the worker of a call may run itself, as JSON in a message: a share of what the call may have. Whatever does
- * not end well at once is left to the host.
+ * Child calls that the worker of a call may run itself, as JSON in a message: a share of the call's allowance. Child
+ * calls that do not end well at once are left to the host.
  */
 export interface ChildTickets {
-  /** The capability with which the call asks for them, and the processor time of all. */
+  /** The capability for these child calls, and the processor time of all of them. */
   readonly capability: string;
   readonly cpuMs: number;
   readonly tools: readonly ChildTicket[];
 }
 
-/** A tool, its script, and the limits of such a call. */
+/** A tool, its script, and the limits of the child call. */
 export interface ChildTicket extends Pick<RunLimits, "cpuMs" | "outputBytes" | "logBytes"> {
   readonly name: string;
   readonly key: string;
@@ -38,7 +38,7 @@ export interface ChildTicket extends Pick<RunLimits, "cpuMs" | "outputBytes" | "
 
 /** Events that a call repeats when it runs again. Times are the call's clock, in milliseconds since the epoch. */
 export interface ReplayPlan {
-  /** Number of its capability calls; `null` for a recording, whose call repeats nothing but what is in it. */
+  /** Number of its capability calls; `null` for a recording, whose call repeats only the recorded ones. */
   readonly asked: number | null;
   /** For each response, the number of capability calls made before it. */
   readonly responses: readonly (readonly [asked: number, nowMs: number])[];
@@ -82,9 +82,9 @@ export interface RunMessage extends RunLimits {
   readonly stream: boolean;
   /** Number of this start of its calls, which all that they send beside their ends has. */
   readonly attempt: number;
-  /** Whether its calls ask the host, although the worker may have a pipe to the broker. */
+  /** Whether its calls send capability calls to the host, although the worker may have a pipe to the broker. */
   readonly asksHost: boolean;
-  /** Whether the ends of its calls tell their turns. */
+  /** Whether the ends of its calls report their turns. */
   readonly tellsTurns: boolean;
   /** Whether the call shares no isolate with others: it was lost more than once through the fault of others. */
   readonly ownIsolate: boolean;
@@ -92,14 +92,16 @@ export interface RunMessage extends RunLimits {
   readonly plan: string;
   /** `ChildTickets` as JSON; empty where the host runs all child calls. */
   readonly tickets: string;
-  /** Number of the call on whose behalf its worker starts these itself: its turns count as their turns. */
+  /**
+   * Number of the call on whose behalf its worker starts these calls itself: their turns count as turns of that call.
+   */
   readonly parent?: number;
   /**
    * The calls in the guest's form, `[run, id, nowMs, outputBytes, arguments, command?, seed?][]`. `nowMs`: the call's
    * clock in milliseconds since the epoch, the same when the call is run again.
    */
   readonly calls: string;
-  /** Whether the arguments of one may have integers that no number holds. */
+  /** Whether the arguments of a call may have long integers. */
   readonly hasLongIntegers: boolean;
 }
 
@@ -131,8 +133,8 @@ export function cpuMsOf(
 }
 
 /**
- * The response to a capability call. A call that starts again on the same worker may be there before what its earlier
- * attempt was answered by another pipe.
+ * The response to a capability call. After a restart of a call on the same worker, it may arrive before the answer to
+ * its earlier attempt, on another pipe.
  */
 export interface SettleMessage extends Pick<CapabilityCall, "step" | "attempt">, Pick<CapabilityResponse, "nowMs"> {
   readonly kind: "settle";
@@ -158,15 +160,15 @@ export type ToWorker =
   | RunMessage
   | SettleMessage
   | { readonly kind: "cancel"; readonly callNumber: number }
-  /** The worker tells from now on when the call has nothing left to do but wait. */
+  /** The worker reports from now on when the call only waits. */
   | { readonly kind: "watch"; readonly callNumber: number }
   | { readonly kind: "inspect"; readonly callNumber: number; readonly cpuMs: number; readonly script: ToolScript };
 
-/** The call's isolate died, not through its fault alone: it may be run again. */
+/** The call's isolate died, not through its fault alone: the call may run again. */
 export interface LostMessage {
   readonly kind: "lost";
   readonly callNumber: number;
-  /** Processor time that the call is charged for the lost start: 0 where the fault was another call's. */
+  /** Processor time that the call is charged for the lost start: 0 if another call was at fault. */
   readonly cpuMs: number;
   /** The reason, as JSON. */
   readonly payload: string;
@@ -179,14 +181,14 @@ export interface DoneMessage {
   readonly ok: boolean;
   readonly cpuMs: number;
   readonly heapBytes: number;
-  /** Log lines that did not fit into the budget. */
+  /** Number of log lines that did not fit into the budget. */
   readonly dropped: number;
   /** Number of responses delivered to the call. */
   readonly deliveredCount: number;
-  /** Whether the call has sent the broker anything, behind which an `end` follows there. */
+  /** Whether the call has sent the broker anything: an `end` then follows there. */
   readonly asked: boolean;
   /**
-   * Its turns, where they are told: begin, in milliseconds since the epoch, and processor time, as `1.5 0.2,7 0.1`; at
+   * Its turns, if they are reported: begin, in milliseconds since the epoch, and processor time, as `1.5 0.2,7 0.1`; at
    * most 200, later ones are part of the last.
    */
   readonly turns: string;
@@ -219,7 +221,7 @@ export interface LogMessage {
 export interface ProgressMessage {
   readonly kind: "progress";
   readonly callNumber: number;
-  /** `[progress, total, message]` as JSON; `null` for what is missing. */
+  /** `[progress, total, message]` as JSON; `null` for missing values. */
   readonly payload: string;
 }
 
@@ -263,7 +265,7 @@ export interface TogetherMessage {
   readonly count: number;
 }
 
-/** A call that has asked has ended: to the broker alone. */
+/** A call that has made capability calls has ended: to the broker alone. */
 export interface EndMessage {
   readonly kind: "end";
   readonly callNumber: number;
@@ -274,7 +276,7 @@ export interface EndMessage {
 /** Messages of a call to the broker: by its worker's pipe to the broker, or else by the pipe to the engine. */
 export type ToBroker = CapabilityCallMessage | TimedMessage | LateMessage | TogetherMessage | EndMessage;
 
-/** A call that is watched waits for what it has asked, or for its timer, and for nothing else. */
+/** A watched call waits only for its capability calls or its timer. */
 export interface IdleMessage {
   readonly kind: "idle";
   readonly callNumber: number;
@@ -288,7 +290,7 @@ export interface IdleMessage {
   readonly usedMs: number;
 }
 
-/** A turn of several calls was ended at a limit. None of them is at fault for certain: each may run alone. */
+/** A turn of several calls was ended at a limit. The call at fault is unknown: each may run alone. */
 export interface CutMessage {
   readonly kind: "cut";
   readonly callNumber: number;

@@ -6,7 +6,7 @@ const CELL = {
   rung: 0,
   /** Whether the host has closed the link. */
   closed: 1,
-  /** Whether the worker serves it. */
+  /** Whether the worker serves the port. */
   served: 2,
   /** Whether the process ends and waits for the worker. */
   hurry: 3,
@@ -17,7 +17,9 @@ export function portBellBuffer(): SharedArrayBuffer {
   return new SharedArrayBuffer(CELLS * Int32Array.BYTES_PER_ELEMENT);
 }
 
-/** Memory that a host and a worker thread share beside a message port, for what must not wait for an event loop. */
+/**
+ * Memory that a host and a worker thread share beside a message port, for signals that must not wait for an event loop.
+ */
 export class PortBell {
   readonly #cells: Int32Array<SharedArrayBuffer>;
 
@@ -30,7 +32,7 @@ export class PortBell {
     Atomics.notify(this.#cells, CELL.rung);
   }
 
-  /** How often it was rung. */
+  /** Number of rings. */
   get count(): number {
     return Atomics.load(this.#cells, CELL.rung);
   }
@@ -40,7 +42,7 @@ export class PortBell {
     return Atomics.wait(this.#cells, CELL.rung, count, ms) !== "timed-out";
   }
 
-  /** The host wants no more of the worker, which sees that when it looks. */
+  /** The host needs the worker no more; the worker reads this flag. */
   close(): void {
     Atomics.store(this.#cells, CELL.closed, 1);
   }
@@ -49,7 +51,7 @@ export class PortBell {
     return Atomics.load(this.#cells, CELL.closed) === 1;
   }
 
-  /** The process ends: the worker only does what has to be done before. */
+  /** The process ends: the worker does only the necessary work. */
   hurry(): void {
     Atomics.store(this.#cells, CELL.hurry, 1);
   }
@@ -58,7 +60,10 @@ export class PortBell {
     return Atomics.load(this.#cells, CELL.hurry) === 1;
   }
 
-  /** The worker begins to serve; returns whether it may. The host waits for it, or it sees that the host has closed. */
+  /**
+   * The worker begins to serve; returns whether it may. It may not if the host has closed; otherwise the host waits for
+   * it.
+   */
   begin(): boolean {
     Atomics.store(this.#cells, CELL.served, 1);
     if (!this.isClosed) return true;
@@ -66,7 +71,7 @@ export class PortBell {
     return false;
   }
 
-  /** The worker has left nothing behind. */
+  /** The worker has cleaned up. */
   end(): void {
     Atomics.store(this.#cells, CELL.served, 0);
     Atomics.notify(this.#cells, CELL.served);

@@ -25,12 +25,12 @@ export interface RuntimeCode {
   readonly isInterpreted: boolean;
   /**
    * Script that runs before the core in its realms, because it uses globals that the core removes. It evaluates to a
-   * `RuntimeEngine`. `null` where the runtime's module has another.
+   * `RuntimeEngine`. `null` if the runtime's module has one.
    */
   readonly engine: string | null;
-  /** URL of a module whose `runtime` is a `WorkerRuntime`: what differs from other runtimes. */
+  /** URL of a module whose `runtime` is a `WorkerRuntime`: the differences from other runtimes. */
   readonly module: string | null;
-  /** `null` where it has none, or is not available on this machine. */
+  /** `null` if it has none, or is not available on this machine. */
   readonly files: RuntimeFolder | null;
 }
 

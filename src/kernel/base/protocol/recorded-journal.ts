@@ -31,9 +31,9 @@ export interface RecordedJournal {
   readonly together?: readonly SharedTurn[];
 }
 
-/** What a journal has gained since its last part, as it is added to the stored one. */
+/** The additions to a journal since its last part, for the stored one. */
 export interface JournalPart extends Required<RecordedJournal> {
-  /** Number of answers of the parts before that stay. Later ones are told once more: their order was not known yet. */
+  /** Number of answers of the earlier parts that stay. Later ones are repeated here: their order was not known yet. */
   readonly kept: number;
 }
 
@@ -48,7 +48,7 @@ export function withPart({ asks, answers }: RecordedJournal, part: JournalPart):
   };
 }
 
-/** The `ReplayPlan` of a run that goes on from a journal, in JSON. */
+/** The `ReplayPlan` of a run that continues from a journal, in JSON. */
 export function planOf({ asks, answers, late = [], together = [] }: RecordedJournal): string {
   if (asks.length === 0 && late.length === 0) return "";
   const responses = answers.map(({ asked, nowMs }) => [asked, nowMs] as const);

@@ -14,8 +14,8 @@ export type Isolation = "instance" | "context" | "isolate" | "shared";
 export const RUN_CODE = "run_code";
 
 /**
- * Name of a contract in which modules may be written: `glovebox`, or one that a plugin brings. `tools`: tools of libraries, in
- * any number, before it is known of which.
+ * Name of a contract in which modules may be written: `glovebox`, or one of a plugin. `tools`: any number of tools of
+ * libraries, before their library is known.
  */
 export type ModuleContractName = string;
 /** Names that plugins may give to contracts and runtimes. */
@@ -28,17 +28,17 @@ export function isPluggedName(name: unknown): name is string {
 /** The `config` of a tool without one, as JSON text. */
 export const NO_CONFIG = "null";
 
-/** Name of a tool's runtime: `javascript`, or one that a plugin brings, such as `python`, `wasi` or `native`. */
+/** Name of a tool's runtime: `javascript`, or one of a plugin, such as `python`, `wasi` or `native`. */
 export type Runtime = string;
 
 /**
  * Code that checks a tool's arguments and output in its isolate: expressions whose values are `CheckCode`s of
- * `kernel/base/schema/check-runtime.ts`. Empty where everything is allowed.
+ * `kernel/base/schema/check-runtime.ts`. Empty if everything is allowed.
  */
 export interface ToolChecks {
   readonly input: string;
   readonly output: string;
-  /** Place of the output in the tool's answer; missing where the answer is the output. */
+  /** Place of the output in the tool's answer; missing if the answer is the output. */
   readonly outputAt?: OutputAt;
   /** An output that differs from its schema is delivered, with a warning in the call's log. */
   readonly isAdvice?: true;
@@ -75,13 +75,13 @@ export interface ToolScript {
    */
   readonly text: string;
   readonly checks: ToolChecks;
-  /** Use of `WebSocket` or `EventSource` by a tool that does not ask for `fetch`: their constructors say so. */
+  /** Use of `WebSocket` or `EventSource` by a tool without the capability `fetch`: their constructors report that. */
   readonly lacksFetch?: true;
-  /** Variables that `process.env` gets when a call starts, where the tool uses it and they are granted. */
+  /** Variables that `process.env` gets at the start of a call, if the tool uses it and they are granted. */
   readonly env?: readonly string[];
   /** Its config has no keys to hide. Default: they are removed from all that it logs, reports and throws. */
   readonly showsConfig?: true;
-  /** Its isolate starts an interpreter: that takes long, it has memory of its own, and it writes to its realm's globals. */
+  /** Its isolate starts an interpreter, which takes long, has memory of its own, and writes to its realm's globals. */
   readonly isInterpreted?: true;
   /** Registrant of the tool. Default: the operator. */
   readonly registrant?: string;
@@ -93,8 +93,8 @@ export interface ToolScript {
 export type ToolVersion = Pick<ToolScript, "name" | "registrant" | "digest">;
 
 /**
- * Whether the realm is frozen: one that serves several calls is, one that serves a single call belongs to its tool.
- * An interpreter's is never frozen.
+ * Whether the realm is frozen: that of several calls is, that of a single call is not, as it belongs to its tool. An
+ * interpreter's is never frozen.
  */
 export function isHardened({ isolation, isInterpreted }: Pick<ToolScript, "isolation" | "isInterpreted">): boolean {
   return isInterpreted !== true && (isolation === "instance" || isolation === "shared");
@@ -106,12 +106,12 @@ export const SCRIPT_EXPORTS = "__tool";
 /** Statement at the end of a bundle of `defineTool` whose own schemas parse the arguments and the output of calls. */
 const PARSES = `\n${SCRIPT_EXPORTS}["~parses"] = true;`;
 
-/** Adds what describes schemas of libraries to a bundle, for its description: no member that a walk over the exports finds. */
+/** Adds the descriptions of schemas of libraries to a bundle, hidden from a walk over its exports. */
 export function describing(text: string, describer: string): string {
   return `${text}\nObject.defineProperty(${SCRIPT_EXPORTS}, "~schemas", { value: ${describer} });`;
 }
 
-/** The bundle of a tool whose schemas say more than their JSON Schemas. */
+/** The bundle of a tool whose schemas do more than their JSON Schemas. */
 export function parsing(text: string): string {
   return text + PARSES;
 }

@@ -22,11 +22,11 @@ export const CELL = {
   turn: 3,
   /** Number of the isolate in which it runs; 0 for none that could be ended. */
   isolate: 4,
-  /** How many threads wait to enter the terminator's isolate: it leaves for them. */
+  /** Number of threads that wait to enter the terminator's isolate: it leaves for them. */
   wanted: 5,
   /** Changes with every look of the watch; `LAST_BEAT` once all turns have to end. */
   beat: 6,
-  /** The worker's thread, as the system numbers it; 0 where it is unknown. */
+  /** The worker's thread, as the system numbers it; 0 if it is unknown. */
   thread: 7,
   /** Number of an isolate that the watch wants to end for its memory; 0 for none. */
   shed: 8,
@@ -97,7 +97,7 @@ export class TurnSlot {
     this.#mirror();
     this.#turn = (this.#turn + 1) | 0 || 1;
     this.cells[CELL.isolate] = isolate;
-    // Written last: who sees this number sees the rest.
+    // Written last: a reader that finds this number also finds the rest.
     Atomics.store(this.cells, CELL.turn, this.#turn);
     return this.#turn;
   }

@@ -300,7 +300,7 @@ export function decodeParts(parts: readonly string[]): ToHost {
   return outputIn(parts) ?? decodeToHost(parts.join(""));
 }
 
-/** A message that is one call's output; `null` for others, and where the fields before it are not in the first part. */
+/** A message with one call's output; `null` for others, and if the fields before it are not all in the first part. */
 function outputIn([first = "", ...others]: readonly string[]): ToHost | null {
   const start = afterFields(first, FIELDS_BEFORE.get(first.charAt(0)) ?? 0);
   if (start === 0) return null;
@@ -320,7 +320,7 @@ function outputIn([first = "", ...others]: readonly string[]): ToHost | null {
   return message.kind === "ran" ? { ...message, parts } : null;
 }
 
-/** Index after so many fields of a line; 0 where there are fewer. */
+/** Index after so many fields of a line; 0 if there are fewer. */
 function afterFields(line: string, count: number): number {
   let at = 0;
   for (let field = 0; field < count; field++) {

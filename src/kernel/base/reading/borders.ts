@@ -45,7 +45,7 @@ export function* pageEnd(text: ChunkedText, kind: TextKind, from: number, to: nu
   const half = from + Math.floor((to - from) / 2);
   if (kind === "text") return lineBorder(text, half, to, "last");
   const borders = new ElementBorders(half, to);
-  // What follows the page needs not be read.
+  // The text after the page need not be read.
   const until = Math.floor(to / CHUNK) + 1;
   let read = 0;
   yield* walk(text, [() => borders.visitor()], () => read++ >= until);
@@ -59,7 +59,7 @@ export function lineBorder(text: ChunkedText, from: number, to: number, side: "f
   return at >= 0 ? from + at + 1 : wholeCharacter(text, side === "last" ? to : from);
 }
 
-/** The index, or the one before it where that is within a pair of surrogates. */
+/** The index, or the one before it if that is within a pair of surrogates. */
 export function wholeCharacter(text: ChunkedText, at: number): number {
   return at > 0 && isHighSurrogate(text.slice(at - 1, at).charCodeAt(0)) ? at - 1 : at;
 }

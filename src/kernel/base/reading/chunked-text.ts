@@ -1,4 +1,4 @@
-/** Length of a chunk, in UTF-16 units: to read or search one takes far less than a millisecond. */
+/** Length of a chunk, in UTF-16 units: reading or searching one takes far less than a millisecond. */
 export const CHUNK = 32 * 1024;
 
 /** Work in pieces: at each `yield` others may have the thread. */
@@ -10,8 +10,8 @@ interface Chunk {
 }
 
 /**
- * A long text that is made and read in pieces, outside of V8's heap. What it holds in memory is exactly known: a slice of a
- * JavaScript string would hold all of that string.
+ * A long text that is made and read in pieces, outside of V8's heap. Its memory is exactly known: a slice of a
+ * JavaScript string would retain all of that string.
  */
 export class ChunkedText {
   /** All but the last have `CHUNK` units. */
@@ -26,7 +26,7 @@ export class ChunkedText {
     return this.#length + this.#rest.length;
   }
 
-  /** Memory that it takes. */
+  /** Its memory, in bytes. */
   get bytes(): number {
     return this.#bytes + 2 * this.#rest.length;
   }
@@ -99,7 +99,7 @@ export function* partOf(text: ChunkedText, start: number, end: number): Pieces<C
 const [BACKSLASH, LETTER_U] = [92, 117];
 const UNICODE_ESCAPE = 6;
 
-/** The text that a string of JSON, with its quotes, stands for. */
+/** The text encoded in a JSON string with its quotes. */
 export function* unquoted(json: ChunkedText): Pieces<ChunkedText> {
   const text = new ChunkedText();
   const end = json.length - 1;

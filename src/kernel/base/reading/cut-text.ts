@@ -13,7 +13,7 @@ export interface ReadableText {
 export interface CutText {
   readonly head: string;
   readonly tail: string;
-  /** Index after the head, from which one goes on. */
+  /** Index after the head, at which reading continues. */
   readonly next: number;
   /** Number of characters left out. */
   readonly omitted: number;
@@ -22,7 +22,10 @@ export interface CutText {
 
 const HEAD_SHARE = 0.7;
 
-/** Cuts a text to at most `chars` of its characters, at line or element borders, and says its shape in `shapeChars`. */
+/**
+ * Cuts a text to at most `chars` of its characters, at line or element borders, and describes its shape in
+ * `shapeChars`.
+ */
 export function* cutText({ text, kind }: ReadableText, chars: number, shapeChars: number): Pieces<CutText> {
   const headMax = Math.floor(chars * HEAD_SHARE);
   const tailMin = text.length - (chars - headMax);

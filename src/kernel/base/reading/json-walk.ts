@@ -2,7 +2,7 @@ import type { ChunkedText, Pieces } from "./chunked-text.ts";
 
 export type JsonKind = "object" | "list" | "string" | "number" | "boolean" | "null";
 
-/** Hears of the values in a JSON text, in their order. `depth`: number of containers around a value. */
+/** Receives the values in a JSON text, in their order. `depth`: number of containers around a value. */
 export interface JsonVisitor {
   /** Whether it needs the names of an object's members, which have this depth. */
   wantsNames(depth: number): boolean;
@@ -16,14 +16,14 @@ export interface JsonVisitor {
 const [QUOTE, COMMA, COLON, BACKSLASH] = [34, 44, 58, 92];
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [91, 93, 123, 125];
 const [LETTER_T, LETTER_F, LETTER_N] = [116, 102, 110];
-/** Length of a name, as it is written, from which it is nobody's. */
+/** Length of a written name from which visitors do not get it. */
 const NAME_MAX = 1_024;
 
 interface Level {
   readonly isObject: boolean;
   /** Number of values that have begun in it. */
   count: number;
-  /** The name of the last one, as it is written; `null` where nobody wanted it or it is too long. */
+  /** The name of the last one, as it is written; `null` if no visitor wanted it or it is too long. */
   name: string | null;
 }
 
@@ -37,7 +37,7 @@ export class JsonWalk {
   #isEscaped = false;
   #isInScalar = false;
   #isName = false;
-  /** A name that is being read, where somebody wants it. */
+  /** A name that is being read, if a visitor wants it. */
   #name: string | null = null;
   /** Whether a string that begins is a member's name. */
   #expectsName = false;
@@ -164,7 +164,7 @@ export class JsonWalk {
     this.#end(at);
   }
 
-  /** `depth`: of a container that ends, whose level is still there. */
+  /** `depth`: that of a container that ends, whose level still exists. */
   #end(at: number, depth = this.#levels.length): void {
     for (const visitor of this.#visitors) visitor.end?.(at, depth);
   }
@@ -187,7 +187,7 @@ function kindOf(code: number): JsonKind {
   }
 }
 
-/** Walks through a text until its end, or until the visitors have what they look for. */
+/** Walks through a text until its end, or until the visitors are done. */
 export function* walk(
   text: ChunkedText,
   visitors: readonly ((walker: JsonWalk) => JsonVisitor)[],

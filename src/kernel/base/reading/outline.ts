@@ -1,6 +1,6 @@
 import type { JsonKind, JsonVisitor, JsonWalk } from "./json-walk.ts";
 
-/** Levels, members of an object, members and elements that are looked at, and places of all that an outline tells of. */
+/** Levels, members of an object, examined members and elements, and places of a whole outline. */
 const DEPTH_MAX = 5;
 const MEMBERS_MAX = 24;
 const SAMPLED = 100;
@@ -12,7 +12,7 @@ const PLAIN_NAME = /^[A-Za-z_$][\w$-]*$/;
 interface Place {
   readonly kinds: Set<JsonKind>;
   readonly members: Map<string, Place>;
-  /** Whether an object has members that are not told of. */
+  /** Whether an object has further members, which the outline omits. */
   hasMore: boolean;
   elements: Place | null;
   least: number;
@@ -23,7 +23,7 @@ interface Place {
 export class Outline {
   #places = 0;
   readonly #root = this.#make();
-  /** Places of the open values; `null` for those of which nothing is told. */
+  /** Places of the open values; `null` for omitted ones. */
   readonly #open: (Place | null)[] = [];
 
   visitor(walker: JsonWalk): JsonVisitor {

@@ -9,9 +9,9 @@ export interface FoundSpan {
   readonly end: number;
 }
 
-/** Where a JSON pointer ends that leads to no value. */
+/** The end of a JSON pointer that leads to no value. */
 export interface MissingSpan {
-  /** The longest part of the pointer that leads to a value, that value's kind, and how many members it has. */
+  /** The longest part of the pointer that leads to a value, that value's kind, and its number of members. */
   readonly found: string;
   readonly kind: JsonKind;
   readonly count: number;

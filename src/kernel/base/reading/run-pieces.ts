@@ -4,13 +4,13 @@ import type { Pieces } from "./chunked-text.ts";
 
 const RETRY_MS = 10;
 
-/** Where work is done in pieces, and who pays. */
+/** The queue for work in pieces, and its payer. */
 export interface PieceWork {
   readonly work: Pick<HostWorkQueue, "run">;
   readonly payer: WorkPayer;
 }
 
-/** Does work in pieces, each in its tenant's turn. Rejects with what a piece throws. */
+/** Does work in pieces, each in its tenant's turn. Rejects with the error of a piece. */
 export async function runPieces<Value>(pieces: Pieces<Value>, { work, payer }: PieceWork): Promise<Value> {
   for (;;) {
     try {

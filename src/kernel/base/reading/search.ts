@@ -33,7 +33,7 @@ export interface Found {
   readonly until: number | null;
 }
 
-/** Finds a short text literally, from an index on: its length and that of a chunk bound the work of one piece. */
+/** Finds a short text literally, from an index on: its length and that of a chunk limit the work of one piece. */
 export function* find(text: ChunkedText, kind: TextKind, needle: string, from: number): Pieces<Found> {
   // A JSON text has the characters as JSON writes them.
   const written = kind === "json" ? JSON.stringify(needle).slice(1, -1) : needle;
@@ -54,7 +54,7 @@ export function* find(text: ChunkedText, kind: TextKind, needle: string, from: n
       if (places.length < SHOWN_MAX) places.push([start + at, written.length]);
     }
     base += chunk.length;
-    // A hit that has been counted is longer than what is carried over.
+    // A counted hit is longer than the text that is carried over.
     before = window.slice(window.length - Math.min(window.length, written.length - 1));
     yield;
   }

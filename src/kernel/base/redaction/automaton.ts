@@ -13,10 +13,10 @@ const NONE = -1;
 const BYTES_OF_STATE = 8;
 
 /**
- * Searches for all forms at once (Aho-Corasick): a byte costs two steps on average at most, whatever the bytes are and
- * however many forms there are. Forms are long and share little but their beginnings, so the trie is kept as chains:
- * the first child of a state is the state after it. A table of all transitions would need a hundred times the memory,
- * and its time to build.
+ * Searches for all forms at once (Aho-Corasick): a byte costs two steps on average at most, for any bytes and any
+ * number of forms. Forms are long, and only their beginnings are similar, so the trie is kept as chains: the first
+ * child of a state is the state after it. A table of all transitions would need a hundred times the memory, and its
+ * time to build.
  */
 export class Automaton {
   /** Length of the longest form, in bytes. */
@@ -25,7 +25,7 @@ export class Automaton {
   readonly tableBytes: number;
   /** State after each first byte. */
   readonly #first = new Int32Array(256);
-  /** The byte that leads from a state to the state after it; `NONE` where that is not a child of it. */
+  /** The byte that leads from a state to the state after it; `NONE` if that is not a child of it. */
   readonly #chained: Int16Array;
   /** Further children of a state, by `state * 256 + byte`, and the states that have any. */
   readonly #branches = new Map<number, number>();

@@ -15,8 +15,8 @@ interface NamedValue {
 }
 
 /**
- * Replaces the strings of a tool's config, which may be keys, in what its calls log, report and throw. The output is
- * unchanged. Runs where the tool runs, so that neither the host's thread nor other calls pay for it.
+ * Replaces the strings of a tool's config, which may be keys, in the logs, reports and errors of its calls. The output
+ * is unchanged. Runs in the tool's isolate, so that the call is charged for it.
  */
 export class ConfigRedactor {
   readonly #values: readonly NamedValue[];
@@ -50,7 +50,7 @@ export class ConfigRedactor {
 /** Redactors by script: a worker keeps a script as long as it may run it. */
 const REDACTORS = new WeakMap<ToolScript, ConfigRedactor | null>();
 
-/** The redactor of a tool's config, where its contract has keys there, and where its contract is not known yet. */
+/** The redactor of a tool's config, if its contract has keys there, and if its contract is not known yet. */
 export function configRedactorOf(script: ToolScript): ConfigRedactor | null {
   if (script.showsConfig === true) return null;
   let redactor = REDACTORS.get(script);

@@ -1,4 +1,4 @@
-/** The forms of a text in which a server or a tool may write it: what a redactor searches for, and nothing else. */
+/** The forms of a text in which a server or a tool may write it: a redactor searches for these only. */
 
 /** Writes one character. */
 type Writer = (char: string) => string;

@@ -8,8 +8,8 @@ export interface RedactedValue {
 }
 
 /**
- * Replaces values in texts and streams, in the exact forms of `formsOf`. Work and memory per byte are bounded,
- * whatever the content. Does not find a value that was encrypted, compressed, split, or changed in any other way.
+ * Replaces values in texts and streams, in the exact forms of `formsOf`. Work and memory per byte are bounded for any
+ * content. Misses a value that was encrypted, compressed, split, or changed in any other way.
  */
 export class Redactor {
   readonly #automaton: Automaton;
@@ -42,7 +42,7 @@ export class Redactor {
     return new RedactedStream(this.#automaton);
   }
 
-  /** The same buffer where nothing was found. */
+  /** Returns the same buffer if nothing was found. */
   #whole(bytes: Buffer): Buffer {
     const stream = this.stream();
     const begin = stream.push(bytes);
@@ -76,8 +76,8 @@ export class RedactedStream {
   }
 
   /**
-   * Returns the bytes that can be passed on. How many are held back depends on lengths alone, never on content, unless
-   * a whole value is among the bytes: otherwise whoever reads the stream could learn how a value begins.
+   * Returns the bytes that can be passed on. The number of retained bytes depends on lengths alone, never on content,
+   * unless a whole value is among the bytes: otherwise a reader of the stream could learn the beginning of a value.
    */
   push(chunk: Buffer): Buffer {
     const { longest } = this.#automaton;

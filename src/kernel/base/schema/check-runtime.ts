@@ -10,8 +10,8 @@ import { functionOf, isDigits, isMultiple, isOneOf, numberOf, readDigits } from 
 import { boundViolation, describeViolations, toViolations, type Violation } from "./violation.ts";
 
 /**
- * Runs inside isolates: the functions that a schema's generated code requires, and the check that is made of it. The
- * isolate's limits bound its work, so nothing here counts steps.
+ * Runs inside isolates: the functions that a schema's generated code requires, and the check made from it. The
+ * isolate's limits bound its work, so this code counts no steps.
  */
 
 /** Names of the runtime that generated code requires, in addition to ajv's own. */
@@ -31,8 +31,8 @@ export interface Checks {
   /** Writes the schema's defaults INTO the arguments. */
   readonly input: ((value: unknown) => string) | null;
   /**
-   * Takes the output as JSON text, so that nothing of the tool runs. Returns `+` and another text where digits in it are
-   * numbers by the schema, and `~` and a warning where the output is delivered although it differs.
+   * Takes the output as JSON text, so that nothing of the tool runs. Returns `+` and another text if digits in it are
+   * numbers by the schema, and `~` and a warning if the output is delivered although it differs.
    */
   readonly output: ((text: string) => string) | null;
 }
@@ -49,7 +49,7 @@ const MAX_EXPLAINED_PARTS = 20_000;
 const ROUNDS_MAX = 32;
 
 /**
- * `stage` shows the place of the running check to the worker. `outputAt`: where the tool's contract wraps its output.
+ * `stage` shows the running check to the worker. `outputAt`: place of the output in the answer of the tool's contract.
  */
 export function createChecks(
   stage: Int32Array,
@@ -94,7 +94,7 @@ function adviceOf(violations: readonly Violation[]): string {
   return `~the answer differs from its schema: ${describeViolations(violations)}`;
 }
 
-/** A failure as JSON, without the last of its violations where the text would be too long. */
+/** A failure as JSON, without its last violations if the text would be too long. */
 function failure(code: string, message: string, violations: readonly Violation[]): string {
   const text = JSON.stringify({ code, message, violations });
   return text.length > FAILURE_MAX && violations.length > 0 ? failure(code, message, violations.slice(0, -1)) : text;
@@ -136,7 +136,7 @@ function isContent(value: unknown): value is readonly ContentBlock[] {
   return Array.isArray(value) && value.every((block) => describeMalformedBlock(block) === null);
 }
 
-/** `undefined` for a text that is not JSON, which the worker refuses by itself. */
+/** `undefined` for a text that is not JSON, which the worker itself refuses. */
 function parsed(json: string): unknown {
   try {
     return parseWithBigInts(json);
@@ -199,7 +199,7 @@ function requireRuntime(name: string): unknown {
   return found;
 }
 
-/** A `pattern`. Those that Unicode mode does not allow, such as `\-`, are read without it. */
+/** A `pattern`. A pattern that Unicode mode refuses, such as `\-`, is read without that mode. */
 export function patternOf(pattern: string, flags: string): RegExp {
   try {
     return new RegExp(pattern, flags);

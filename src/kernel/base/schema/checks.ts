@@ -27,8 +27,9 @@ export function compileChecks(inputSchema: JsonSchema, outputSchema: JsonSchema 
 }
 
 /**
- * The same for the schemas of a tool. Throws also where a property has a default that its own schema refuses: each call
- * without the property would fail. Nothing bounds the time of a pattern, so strangers' schemas come here in build processes.
+ * The same for the schemas of a tool. Also throws if a property has a default that its own schema refuses: each call
+ * without the property would fail. The time of a pattern is unbounded, so untrusted schemas are compiled in build
+ * processes.
  */
 export function compileToolChecks(inputSchema: JsonSchema, outputSchema: JsonSchema | null): ToolChecks {
   const checks = compileChecks(inputSchema, outputSchema);
@@ -78,7 +79,7 @@ function requireDefaults(schema: JsonSchema): void {
   }
 }
 
-/** Violations of a schema by a value; an empty list where the schema cannot be used by itself. */
+/** Violations of a schema by a value; an empty list if the schema alone cannot be used. */
 function violationsOf(schema: JsonSchema, value: unknown): readonly Violation[] {
   try {
     return compileSchema(schema, "inputSchema").check(value);

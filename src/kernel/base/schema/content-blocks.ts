@@ -65,7 +65,7 @@ export function isBase64(value: unknown): value is string {
   return typeof value === "string" && value.length % 4 === 0 && BASE64.test(value);
 }
 
-/** The bytes of a block as Base64, and its format if it says so; `null` if they are elsewhere. */
+/** The bytes of a block as Base64, and its format if the block has one; `null` if they are elsewhere. */
 export function bytesIn(block: MediaBlock): { readonly format?: string; readonly base64: string } | null {
   const [media] = Object.values(block) as readonly (Base64 | Media)[];
   if (media === undefined) return null;

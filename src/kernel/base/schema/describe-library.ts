@@ -3,12 +3,13 @@ import { describeSchema, type SchemaDescription } from "./describe-schema.ts";
 import { describeZod, isBareZod } from "./describe-zod.ts";
 import type { SchemaSide } from "./from-json-schema.ts";
 
-/** The symbol by which the AI SDK knows its own schemas. */
+/** The symbol by which the AI SDK recognises its own schemas. */
 const AI_SCHEMA = Symbol.for("vercel.ai.schema");
 
 /**
- * Describes a schema as libraries of tools take them: those of `describeSchema`, zod without a JSON Schema of its own, the
- * AI SDK's `jsonSchema()`, and functions that make one. This runs in the isolate of the module that is described.
+ * Describes a schema of any kind that libraries of tools accept: those of `describeSchema`, zod without a JSON Schema
+ * of its own, the AI SDK's `jsonSchema()`, and functions that make one. This runs in the isolate of the described
+ * module.
  */
 export async function describeLibrarySchema(given: unknown, side: SchemaSide): Promise<SchemaDescription> {
   const schema = isMaker(given) ? (Reflect.apply(given, undefined, []) as unknown) : given;

@@ -2,24 +2,24 @@ import type { JsonSchema } from "../json.ts";
 import type { SchemaSide } from "./from-json-schema.ts";
 
 /**
- * Descriptions of schemas of libraries. This module imports types only: the bundler puts it into the bundle that describes
- * a tool, where it runs in the tool's isolate.
+ * Descriptions of schemas of libraries. This module imports types only: the bundler puts it into the bundle that
+ * describes a tool, where it runs in the tool's isolate.
  *
- * A Standard Schema does not say what its JSON Schema leaves out: zod drops a `refine` without a word. So a schema says
- * no more than its JSON Schema only if each of its nodes is in a list here. Of another library nothing is known.
+ * A Standard Schema does not report the parts that its JSON Schema omits: zod silently drops a `refine`. So a schema
+ * counts as complete in its JSON Schema only if each of its nodes is in a list here. Other libraries are unknown.
  */
 export interface SchemaDescription {
-  /** The JSON Schema of draft 2020-12, or the one that was given. */
+  /** The JSON Schema of draft 2020-12, or the given one. */
   readonly schema: JsonSchema;
   /** Schema of values that are not certainly refused: without the defaults and checks that the library makes itself. */
   readonly check: JsonSchema;
-  /** The first node that says more than the JSON Schema: `/properties/name: custom`. `null`: it does not. */
+  /** The first node that does more than the JSON Schema: `/properties/name: custom`. `null`: there is none. */
   readonly more: string | null;
 }
 
 /**
- * Describes a schema. `input`: what it accepts. `output`: what comes out of it, which is the same as what it accepts
- * where it says no more than its JSON Schema. Throws a `TypeError` if it cannot write itself as JSON Schema.
+ * Describes a schema. `input`: what it accepts. `output`: its results, which equal what it accepts if it does no more
+ * than its JSON Schema. Throws a `TypeError` if it cannot write itself as JSON Schema.
  */
 export function describeSchema(schema: unknown, side: SchemaSide): SchemaDescription {
   const standard = standardOf(schema);
@@ -75,7 +75,7 @@ function describeUnknown(write: Write, vendor: string): SchemaDescription {
   return { schema, check: schema, more: `the schema library ${vendor} is not known` };
 }
 
-/** A library may need for its work what a hardened realm does not have: that shows before the first call. */
+/** A library may need features that a hardened realm lacks: this test shows it before the first call. */
 function tryOnce({ validate }: Standard): void {
   try {
     if (typeof validate === "function") validate(undefined);
@@ -96,10 +96,10 @@ function describeWith(hooks: Hooks, schema: unknown, write: Write): SchemaDescri
   return { schema: found, check: isStricter ? true : written(hooks.options(report, false)), more };
 }
 
-/** Told of each node that says more than its JSON Schema. */
+/** Called for each node that does more than its JSON Schema. */
 type Report = (path: readonly unknown[], node: string) => void;
 
-/** Says in the schema of a library what all of them could say: that an enum of texts is a string. */
+/** Adds to the schema of a library a keyword that every library could write: an enum of texts is a string. */
 function addTypes(schema: unknown): void {
   if (typeof schema !== "object" || schema === null) return;
   const values: unknown = Reflect.get(schema, "enum");
@@ -108,11 +108,11 @@ function addTypes(schema: unknown): void {
   for (const member of Object.values(schema)) addTypes(member);
 }
 
-/** How the nodes of a library's schema become known while it is converted. */
+/** How the nodes of a library's schema are reported during its conversion. */
 interface Hooks {
-  /** Options of the library's conversion. `isWhole`: with what the schema writes and checks itself. */
+  /** Options of the library's conversion. `isWhole`: including what the schema itself writes and checks. */
   readonly options: (report: Report, isWhole: boolean) => Record<string, unknown>;
-  /** Finds what the conversion passes over. `stricter`: the JSON Schema refuses values that the schema takes. */
+  /** Finds nodes that the conversion omits. `stricter`: the JSON Schema refuses values that the schema accepts. */
   readonly examine?: (
     schema: unknown,
     report: Report,
@@ -140,7 +140,7 @@ const ZOD_TYPES = words(
 const ZOD_CHECKS = words(
   "greater_than less_than multiple_of number_format min_length max_length length_equals string_format",
 );
-/** Formats of strings whose whole check is a pattern, which the JSON Schema has. */
+/** Formats of strings whose whole check is a pattern, which is part of the JSON Schema. */
 const ZOD_FORMATS = words(
   "regex lowercase uppercase includes starts_with ends_with email guid uuid nanoid cuid cuid2 ulid xid ksuid ipv4 " +
     "cidrv4 date time datetime duration e164 hostname safeint int32 uint32 float32 float64",
@@ -158,7 +158,7 @@ interface ZodNode {
   readonly _zod: { readonly def: ZodDef };
 }
 
-/** Whether a node takes more values than the JSON Schema that zod writes for it. */
+/** Whether a node accepts more values than the JSON Schema that zod writes for it. */
 function isLenient({ _zod: { def } }: ZodNode): boolean {
   return def.type === "catch" || def["coerce"] === true || def.in?._zod.def.type === "transform";
 }
@@ -168,7 +168,7 @@ function isPlain(pattern: unknown): boolean {
   return !(pattern instanceof RegExp) || /^u?v?$/.test(pattern.flags);
 }
 
-/** Why a node says more; `undefined` if it does not. */
+/** The reason why a node does more; `undefined` if it does not. */
 function moreOfZod(def: ZodDef): string | undefined {
   const { type, checks = [] } = def;
   if (def["coerce"] === true) return "coerce";
@@ -275,7 +275,7 @@ const valibot: Hooks = {
   }),
 };
 
-/** Actions that the conversion does not know, and that say nothing about values. */
+/** Actions that the conversion does not support, and that do not restrict values. */
 function isNote(type: unknown): boolean {
   return type === "brand" || type === "flavor" || type === "readonly";
 }
@@ -303,7 +303,7 @@ const HOOKS = new Map<string, Hooks>([
   ["arktype", arktype],
 ]);
 
-/** A text that is equal for equal schemas. What zod refuses to let out, it takes away from what comes in. */
+/** A text that is equal for equal schemas. Values that zod refuses in the output, it removes from the input. */
 function canonical(value: unknown): string {
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
   if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;

@@ -1,8 +1,8 @@
 import type { JsonSchema } from "../json.ts";
 
 /**
- * JSON Schemas of zod's schemas that cannot write one themselves: those of zod 3, of zod 4 before 4.2, and of zod/mini. They
- * tell models what to send: zod itself judges it, so what is not known here allows everything.
+ * JSON Schemas of zod's schemas that cannot write one themselves: those of zod 3, of zod 4 before 4.2, and of zod/mini.
+ * They inform models: zod itself checks the values, so an unknown node allows everything.
  */
 
 type Def = Readonly<Record<string, unknown>>;
@@ -19,7 +19,7 @@ export function describeZod(schema: unknown): JsonSchema {
 }
 
 const DEPTH_MAX = 24;
-/** Times that a schema which holds itself is written inside itself: each time multiplies what it holds. */
+/** Nesting limit of a recursive schema within itself: each level multiplies its contents. */
 const HELD_MAX = 2;
 /** The definitions around one, outermost first. */
 type Above = readonly Def[];
@@ -95,7 +95,7 @@ function ofKind(kind: string, def: Def, above: Above): Json {
     case "prefault":
       return written(def["innerType"] ?? def["type"], above);
     case "effects":
-      // A preprocessor takes anything.
+      // A preprocessor accepts anything.
       return Reflect.get(Object(def["effect"]), "type") === "preprocess" ? {} : inner("schema");
     case "pipe":
     case "pipeline":

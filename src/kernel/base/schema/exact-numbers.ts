@@ -7,11 +7,11 @@ import { isDigits, isMultiple, isOneOf, NUMBER_TYPE, numberOf, OWN } from "./lon
 import { schemaNodes } from "./schema-nodes.ts";
 
 /**
- * ajv knows no `bigint`. These keywords stand for JSON Schema's own about numbers, and compare integers exactly that
- * no number holds.
+ * ajv does not support `bigint`. These keywords replace JSON Schema's own about numbers, and compare long integers
+ * exactly.
  */
 
-/** In the place of `const` and `enum` where they have integers that no number holds. */
+/** Replaces `const` and `enum` with long integers. */
 const NUMBER_ENUM = `${OWN}enum`;
 
 const TYPES: ReadonlySet<unknown> = new Set([
@@ -32,7 +32,7 @@ const COMPARISONS = {
 };
 type Entries = Record<string, unknown>;
 
-/** Writes INTO a schema what it says of numbers in these keywords. Its long integers are `bigint`s. */
+/** Replaces INTO a schema the keywords about numbers by these. Its long integers are `bigint`s. */
 export function spellNumbers(schema: JsonSchema): void {
   for (const { node } of schemaNodes(schema)) spell(node);
 }
@@ -62,14 +62,14 @@ function spellValues(node: Entries): void {
     delete node["enum"];
   }
   for (const [key, value] of Object.entries(node)) {
-    // Nothing is checked by them, and code would hold their values.
+    // No check uses them, and code would contain their values.
     if (key === "examples" || key.startsWith("x-")) delete node[key];
     else if (key === "default") node[key] = withTexts(value);
     else if (typeof value === "bigint") node[key] = Number(value);
   }
 }
 
-/** A default whose long integers are texts of digits, which are made integers where the schema says so. */
+/** A default whose long integers are texts of digits, which become integers if the schema allows. */
 function withTexts(value: unknown): unknown {
   const text = JSON.stringify(value, (_name, one: unknown) => (typeof one === "bigint" ? String(one) : one));
   return text === undefined ? value : (JSON.parse(text) as unknown);
@@ -80,7 +80,7 @@ function allowedValue(value: unknown): object {
   return isOfNumber(value) ? { value: Number(value) } : { digits: String(value) };
 }
 
-/** Whether the digits are those with which a number is written: what a program has written has lost the others. */
+/** Whether the digits are those that JavaScript writes for a number: the value may come from a rounded number. */
 function isOfNumber(value: bigint): boolean {
   return String(Number(value)) === String(value);
 }
@@ -103,7 +103,7 @@ export function numberKeywords(takesDigits: boolean): readonly CodeKeywordDefini
   ];
 }
 
-/** The value to compare: the number that a text of digits is, where those are taken and the schema wants no text. */
+/** The value to compare: the number in a text of digits, if those are accepted and the schema does not allow texts. */
 function comparedBy({ gen, data, parentSchema }: KeywordCxt, takesDigits: boolean): Name {
   const types: unknown = (parentSchema as Entries)[NUMBER_TYPE];
   if (!takesDigits || !Array.isArray(types) || types.includes("string")) return data;

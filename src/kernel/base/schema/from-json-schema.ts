@@ -4,7 +4,7 @@ export type SchemaSide = "input" | "output";
 type Depth = readonly 0[];
 
 /**
- * The type of the values that a JSON Schema accepts, where the schema's literal is known. A keyword that is not
+ * The type of the values that a JSON Schema accepts, if the schema's literal is known. A keyword that is not
  * understood, and a schema of more than ten levels, give `unknown`. `At` is `input` or `output`.
  */
 export type FromJsonSchema<S, At extends SchemaSide = "output", D extends Depth = []> = D["length"] extends 10

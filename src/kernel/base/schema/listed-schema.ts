@@ -21,8 +21,8 @@ const NUMBERS = [
 ];
 
 /**
- * A schema as it is listed, for other validators, models and forms. Its values, such as those of `enum`, keep the digits
- * of long integers; its bounds are the nearest numbers. The tool's own checks compare with the exact bounds.
+ * The listed form of a schema, for other validators, models and forms. Its values, such as those of `enum`, keep the
+ * digits of long integers; its bounds are the nearest numbers. The tool's own checks compare with the exact bounds.
  */
 export function listedSchema(schema: JsonSchema): JsonSchema {
   const text = writeJson(schema) ?? "true";

@@ -3,17 +3,17 @@ import type { ErrorObject } from "ajv";
 import { DIGITS_MAX, isLongInteger } from "../exact-json.ts";
 import { nameOfSegment } from "../json.ts";
 
-/** Integers that no number holds, in checks of values by schemas. Runs inside isolates. */
+/** Long integers in checks of values by schemas. Runs inside isolates. */
 
-/** Begins the names of keywords that stand for JSON Schema's own. */
+/** Prefix of the keywords that replace JSON Schema's own. */
 export const OWN = "glovebox:";
-/** In the place of `type` where that allows numbers. */
+/** Replaces a `type` that allows numbers. */
 export const NUMBER_TYPE = `${OWN}type`;
 
 /** Whether a number or an integer is a multiple of a number. */
 export function isMultiple(value: number | bigint, of: number): boolean {
   if (typeof value === "number") return of !== 0 && Number.isInteger(value / of);
-  // A `bigint` has no fraction: the multiple of one with decimals is that of a whole number of them.
+  // A `bigint` has no fraction: a multiple of a decimal number is computed in whole units of its last decimal.
   const [digits = "", exponent = "0"] = String(of).split("e");
   const [whole = "", fraction = ""] = digits.split(".");
   const places = fraction.length - Number(exponent);
@@ -21,7 +21,7 @@ export function isMultiple(value: number | bigint, of: number): boolean {
   return scaled !== 0n && (value * 10n ** BigInt(Math.max(0, places))) % scaled === 0n;
 }
 
-/** Whether a value is a text of the digits of an integer that no number holds. To read longer ones could take seconds. */
+/** Whether a value is the digits of a long integer. Reading longer ones could take seconds. */
 export function isDigits(value: unknown): value is string {
   return typeof value === "string" && value.length <= DIGITS_MAX && isLongInteger(value);
 }
@@ -37,7 +37,10 @@ interface AllowedValue {
   readonly value?: unknown;
 }
 
-/** Whether a value is among those. A number that the schema's own text did not hold exactly equals all that it may stand for. */
+/**
+ * Whether a value is among the allowed ones. A number whose literal in the schema was rounded equals every integer that
+ * it may represent.
+ */
 export function isOneOf(given: unknown, allowed: readonly AllowedValue[]): boolean {
   return allowed.some(({ digits, value }) => {
     if (digits !== undefined) return String(given) === digits && typeof given !== "object";
@@ -53,8 +56,8 @@ export function functionOf(imported: object): unknown {
 }
 
 /**
- * Makes `bigint`s of texts of digits where a schema wants a number, as its errors say. `isWide`: the errors are not all
- * of them, so that what one says of an item holds for all items. Returns whether there were any.
+ * Replaces texts of digits by `bigint`s if a schema wants a number, as its errors show. `isWide`: the errors are
+ * incomplete, so that an error of one item applies to all items. Returns whether there were any.
  */
 export function readDigits(whole: { value: unknown }, errors: readonly ErrorObject[], isWide: boolean): boolean {
   let isRead = false;

@@ -5,8 +5,8 @@ const PROTO = "__proto__";
 const NAME_PATTERN = "^__proto__$";
 const SAME_PATTERN = "(?:__proto__)";
 /**
- * ajv leaves out `__proto__` where a schema names it: what it says of such a property would not be enforced. Writes it
- * INTO the schema in words that ajv does not leave out. `text`: the schema as JSON; hardly any has the name.
+ * ajv ignores `__proto__` in a schema: the rules of such a property would not be enforced. Writes them INTO the schema
+ * by keywords that ajv does not ignore. `text`: the schema as JSON; hardly any has the name.
  */
 export function spellProtoProperties(schema: JsonSchema, text: string): void {
   if (!text.includes(PROTO)) return;

@@ -15,7 +15,7 @@ const DIALECTS = new Map<string, Dialect>([
   ["json-schema.org/draft/2020-12/schema", "2020-12"],
 ]);
 
-/** Keywords that draft-07 ignores, and would let pass what they refuse. */
+/** Keywords that draft-07 ignores: values that they refuse would pass. */
 export const LATER_KEYWORDS = [
   "prefixItems",
   "minContains",
@@ -31,8 +31,8 @@ export const LATER_KEYWORDS = [
 export const EARLIER_KEYWORDS = ["additionalItems", "dependencies"] as const;
 
 /**
- * The dialect named by `$schema`; `undefined` if it is not supported. A schema that names none is of draft-07, or of 2020-12
- * where it has keywords that draft-07 would ignore, and none that 2020-12 would.
+ * The dialect named by `$schema`; `undefined` if it is not supported. A schema without it is of draft-07, or of 2020-12
+ * if it has keywords that draft-07 would ignore, and none that 2020-12 would.
  */
 export function dialectOf(schema: JsonSchema): Dialect | undefined {
   if (typeof schema === "boolean") return "draft-07";
@@ -57,7 +57,7 @@ export function dialectWords(schema: JsonSchema): { readonly earlier?: string; r
   return { ...(earlier === undefined ? {} : { earlier }), ...(later === undefined ? {} : { later }) };
 }
 
-/** How the code of a schema is made. */
+/** Options of the generated code of a schema. */
 interface CodeOptions {
   /** Whether the validators collect all errors instead of stopping at the first one. */
   readonly allErrors?: boolean;
@@ -77,7 +77,7 @@ export interface TextTest {
   toString(): string;
 }
 
-/** A compiler of schemas. Nothing bounds the work of its validators. */
+/** A compiler of schemas. The work of its validators is unbounded. */
 export function newCompiler(
   dialect: Dialect,
   { allErrors = false, meta = true, source = false, takesDigits = false, pattern, formats }: CodeOptions,

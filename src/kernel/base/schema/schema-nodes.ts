@@ -19,8 +19,9 @@ export interface SchemaNode {
 }
 
 /**
- * The object schemas in a schema, itself first. One that is changed while it is visited is entered as it is then. Without
- * recursion: a schema may be nested deeper than the stack. Other keywords may have schemas too, so they are entered.
+ * The object schemas in a schema, itself first. If a visitor changes a schema, the walk continues in the changed one.
+ * Without recursion: a schema may be nested deeper than the stack. Unknown keywords may contain schemas too, so they
+ * are entered.
  */
 export function* schemaNodes(schema: JsonSchema): Generator<SchemaNode, void, void> {
   const open: (readonly [value: unknown, pointer: string])[] = [[schema, ""]];

@@ -9,7 +9,7 @@ const MAX_BYTES = 1024 * 1024;
 const MAX_DEPTH = 200;
 /** Each object may be a schema of its own, and compiling takes about 0.1 ms for each. */
 const MAX_OBJECTS = 5_000;
-/** Values of any kind: the host reads and writes each some times, which takes about a microsecond. */
+/** Values of any kind: the host reads and writes each several times, which takes about a microsecond. */
 const MAX_VALUES = 50_000;
 
 /** The error of a schema that cannot be used. */
@@ -78,7 +78,7 @@ function checkShape(schema: object, where: SchemaPlace): void {
     }
     above.add(value);
     open.push({ value, pointer, depth, left: true });
-    // Counted before they are listed: a list of half a million entries takes some 100 ms.
+    // Counted before they are listed: a list of half a million entries takes about 100 ms.
     values += Array.isArray(value) ? value.length : Object.keys(value).length;
     if (values > MAX_VALUES) throw schemaError(where, "", `has more than ${MAX_VALUES} values; make it smaller`);
     for (const [key, child] of Object.entries(value)) {

@@ -44,11 +44,11 @@ const metaSchemas = new Map<Dialect, Ajv>();
 
 /**
  * Compiles a schema. `$schema` selects the dialect, else its keywords do. Short schemas in use share a validator, which
- * keeps no state of a value. Each schema has a compiler of its own: `$id`s of different schemas never collide, and it is
- * freed with its validator. Nothing is ever loaded: a `$ref` must point into the schema itself.
+ * keeps no state of a value. Each schema has a compiler of its own: `$id`s of different schemas never collide, and it
+ * is freed with its validator. Remote schemas are never loaded: a `$ref` must point into the schema itself.
  *
- * Only for schemas of Glovebox, the operator and the embedder: nothing bounds the time of a check. Those of tools are
- * checked in isolates.
+ * Only for schemas of Glovebox, the operator and the embedder: the time of a check is unbounded. Values for schemas of
+ * tools are checked in isolates.
  *
  * Throws a `GloveboxError` with `load_error` that points to the mistake.
  */
@@ -89,7 +89,7 @@ export function readValid(text: string, where: SchemaPlace): { readonly plain: J
   return { plain: exact, dialect };
 }
 
-/** Gives a schema the lists of values of its exact copy: other numbers may differ in digits that no number holds. */
+/** Gives a schema the lists of values of its exact copy: other numbers may differ in the digits that rounding loses. */
 function takeEnums(plain: JsonSchema, exact: JsonSchema): void {
   const others = schemaNodes(exact);
   for (const { node } of schemaNodes(plain)) {
@@ -135,7 +135,7 @@ class CompiledSchema implements Validator {
   }
 }
 
-/** A `pattern` that cannot be used; the message says why. */
+/** A `pattern` that cannot be used; the message has the reason. */
 export class PatternError extends Error {
   override readonly name = "PatternError";
   readonly pattern: string;
@@ -157,8 +157,8 @@ export function readPattern(pattern: string, flags: string): RegExp {
 }
 
 /**
- * A pattern that finds nothing wrong with a long string. The list of all violations matches also those strings that
- * their `maxLength` refuses, which is there to bound the time of the pattern.
+ * A pattern that ignores a long string. The list of all violations also checks strings that exceed their `maxLength`,
+ * which is there to bound the time of the pattern.
  */
 function readShortPattern(pattern: string, flags: string): TextTest {
   const expression = readPattern(pattern, flags);
@@ -217,7 +217,7 @@ export function compileError(error: unknown, schema: JsonSchema, where: SchemaPl
   return schemaError(where, "", `cannot be compiled: ${message.slice(0, 500)}`);
 }
 
-/** Removes `$schema`: the dialect is already known, and ajv does not know all spellings of its URI. */
+/** Removes `$schema`: the dialect is already known, and ajv rejects some spellings of its URI. */
 function withoutDialect(schema: JsonSchema): JsonSchema {
   if (typeof schema === "boolean") return schema;
   const { $schema: _dialect, ...rest } = schema;

@@ -13,14 +13,14 @@ export interface StandardSchema<Input = unknown, Output = Input> {
 /** A JSON Schema, or a schema of a library. */
 export type Schema = JsonSchema | StandardSchema;
 
-/** The values that callers write for a schema. `unknown` where the schema is not known as a literal. */
+/** The values that callers write for a schema. `unknown` if the schema's literal type is not known. */
 export type SchemaInput<S> = [Schema] extends [S]
   ? unknown
   : S extends { readonly "~standard": { readonly types?: { readonly input: infer I } | undefined } }
     ? I
     : FromJsonSchema<S, "input">;
 
-/** The values that one reads after a schema has accepted them. `unknown` where the schema is not known as a literal. */
+/** The values that a schema returns after it has accepted them. `unknown` if the schema's literal type is not known. */
 export type SchemaOutput<S> = [Schema] extends [S]
   ? unknown
   : S extends { readonly "~standard": { readonly types?: { readonly output: infer O } | undefined } }

@@ -19,7 +19,7 @@ export interface SideModule {
   readonly needs: readonly string[];
 }
 
-/** Maximum of the memory that a side module takes when it is loaded, in bytes. */
+/** Maximum memory of a side module at its load, in bytes. */
 const MEMORY_MAX = 64 * 1024 * 1024;
 /** Maximum alignment of it, as a power of two. */
 const ALIGNMENT_MAX = 16;
@@ -27,17 +27,21 @@ const ALIGNMENT_MAX = 16;
 const TABLE_MAX = 64 * 1024;
 const NEEDS_MAX = 64;
 
-/** The section that says how a module is linked; it is the first (WebAssembly's tool conventions, dynamic linking). */
+/**
+ * The section that describes how a module is linked; it is the first (WebAssembly's tool conventions, dynamic linking).
+ */
 const LINKING = "dylink.0";
 const MEMORY_INFO = 1;
 const NEEDED = 2;
 
-/** Where a side module may import from: functions and values by name, and addresses of the linker's two tables. */
+/**
+ * Permitted sources of a side module's imports: functions and values by name, and addresses of the linker's two tables.
+ */
 const SOURCES: readonly string[] = ["env", "wasi_snapshot_preview1", "GOT.mem", "GOT.func"];
 /** Exports whose memory the linker would evaluate as JavaScript. */
 const SCRIPTS = /^__(?:em_js__|start_em_(?:asm|js)$)/;
 
-/** Reads a side module. Throws a `WasmError` that says why it is refused. */
+/** Reads a side module. Throws a `WasmError` with the reason if it is refused. */
 export function readSideModule(bytes: Uint8Array): SideModule {
   const sections = readSections(bytes);
   const needs = readLinking(bytes, sections[0]);

@@ -34,8 +34,8 @@ interface Replacement {
 }
 
 /**
- * The module with its memory and tables limited: V8 has no limit on the bytes of a memory. Throws a `WasmError` that
- * says why a module is refused. The result has a buffer of its own.
+ * The module with its memory and tables limited: V8 has no limit on the bytes of a memory. Throws a `WasmError` with
+ * the reason if a module is refused. The result has a buffer of its own.
  */
 export function limitMemory(bytes: Uint8Array, maxPages: number): Uint8Array<ArrayBuffer> {
   const sections = readSections(bytes);

@@ -1,4 +1,4 @@
-/** A WebAssembly module refused before V8 compiles it; the message says why. */
+/** A WebAssembly module refused before V8 compiles it; the message has the reason. */
 export class WasmError extends Error {
   override readonly name = "WasmError";
 }
@@ -39,7 +39,7 @@ const U32_BYTES_MAX = 5;
 /** Flags of limits with and without a maximum; all other bits mean shared memories or 64-bit addresses. */
 export const BOUNDED = 1;
 const UNBOUNDED = 0;
-/** First byte of a function type: other types are of values in V8's heap, where one array may take a gigabyte. */
+/** First byte of a function type: other types describe values in V8's heap, where one array may take a gigabyte. */
 const FUNCTION_TYPE = 0x60;
 
 /** Reads a range of a module. Throws a `WasmError` if it ends too early. */
@@ -199,7 +199,7 @@ export function skipType(reader: WasmReader): void {
   throw new WasmError("holds a number that is too long");
 }
 
-/** Requires that a module has no types but those of functions. Throws a `WasmError`. */
+/** Requires that a module has only function types. Throws a `WasmError`. */
 export function requireFunctionTypes(bytes: Uint8Array, sections: readonly WasmSection[]): void {
   const reader = readerOf(bytes, sections, TYPE_SECTION)?.reader;
   if (reader === undefined) return;
