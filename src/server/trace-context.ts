@@ -7,7 +7,7 @@ const STATE_MAX = 512;
 
 /**
  * Runs a function below the sender's span, if the process traces and the sender sent W3C's `traceparent` (and
- * `tracestate`). Senders' baggage is ignored, and requests of tools propagate nothing: they go to third parties.
+ * `tracestate`). Senders' baggage is ignored, and requests of tools propagate no context: they go to third parties.
  */
 export function underSender<Value>(said: { readonly [name: string]: unknown }, run: () => Value): Value {
   const { traceparent, tracestate } = said;

@@ -66,7 +66,7 @@ export class Budget {
   }
 }
 
-/** The limiter rejects with what is left, or with an error of its own. */
+/** The limiter rejects with the rest of the budget, or with an error of its own. */
 function waitOf(refusal: unknown): number {
   if (refusal instanceof Error) throw refusal;
   return Math.max(1, Math.ceil((refusal as RateLimiterRes).msBeforeNext));

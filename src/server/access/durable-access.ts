@@ -12,7 +12,10 @@ import type { Decision, DurableCall, DurableCallDetail } from "../../kernel/stor
 import type { DurablePage } from "../../kernel/store/calls/durable/durable-step.ts";
 import type { Caller } from "./caller.ts";
 
-/** Calls that wait, for one caller: those of its tenant and its tools. Methods reject as those of `engine.calls.durable` do. */
+/**
+ * The waiting calls that one caller may see: those of its tenant and its tools. Methods reject as those of
+ * `engine.calls.durable` do.
+ */
 export class CallerDurableCalls {
   readonly #calls: DurableCalls;
   readonly #caller: Caller;
@@ -29,7 +32,7 @@ export class CallerDurableCalls {
     return this.#calls.list({ ...filter, ...this.#whose });
   }
 
-  /** A key with the role `execute` alone reads what it has called itself. */
+  /** A key with only the role `execute` reads only its own calls. */
   async get(id: string): Promise<DurableCallDetail | undefined> {
     const call = await this.#calls.get(id, this.#whose);
     return call !== undefined && this.#mayRead(call) ? call : undefined;

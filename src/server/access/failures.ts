@@ -7,9 +7,8 @@ import { RateLimiterMemory, type RateLimiterRes } from "rate-limiter-flexible";
 const FAILURES_MAX = 20;
 const WINDOW_SECONDS = 60;
 /**
- * Addresses are counted in so many places, by a hash that nobody outside can foresee. So however many send wrong keys,
- * this is all that is remembered of them. Two that share a place share their patience, and whoever has a right key
- * needs none.
+ * Number of counters; an address is assigned to one by a secret hash. So memory is bounded for any number of senders of
+ * wrong keys. Addresses with the same counter share their limit; a sender with a right key is not limited.
  */
 const PLACES = 4_096;
 /** An owner of one IPv6 address usually has its whole /64 network: count by its first 64 bits. */

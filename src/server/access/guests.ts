@@ -5,7 +5,7 @@ import { Account } from "./account.ts";
 import type { Caller, Role } from "./caller.ts";
 import { CALLER_SCHEMA, type CallerGrant, type KeyGrant } from "./key-options.ts";
 
-/** Maximum number of usage accounts; beyond it, the one not used for the longest time begins anew. */
+/** Maximum number of usage accounts; beyond it, the one not used for the longest time restarts. */
 const ACCOUNTS_MAX = 10_000;
 /** Maximum number of names in metrics and the log: as many as there may be keys. */
 const NAMES_MAX = 1_000;
@@ -22,7 +22,7 @@ export class Guest implements Caller {
   readonly account: Account;
   /** Registrant of the tools that it registers. */
   readonly registrant: string;
-  /** When what it was admitted by expires. */
+  /** Expiry of its admission. */
   readonly expiresMs: number;
 
   constructor(grant: KeyGrant, account: Account, registrant: string, expiresMs: number) {
@@ -35,7 +35,7 @@ export class Guest implements Caller {
     this.expiresMs = expiresMs;
   }
 
-  /** Tells apart who may use what was opened before: the same caller with the same grant. */
+  /** Identifies the users of an opened resource: the same caller with the same grant. */
   get identity(): string {
     return JSON.stringify([this.registrant, this.grant]);
   }
@@ -53,13 +53,13 @@ export function registrantOf(caller: Caller): string {
 
 let compiled: Validator | undefined;
 
-/** The callers of an application, by what it says of them, and holders of tokens. */
+/** The callers of an application, as it describes them, and holders of tokens. */
 export class Guests {
   /** Least recently used first. */
   readonly #accounts = new BoundedCache<Account>(ACCOUNTS_MAX);
   readonly #names = new Set<string>();
 
-  /** Throws a `TypeError` that says what is wrong with a grant. */
+  /** Throws a `TypeError` that describes the mistake in a grant. */
   admit(said: unknown, expiresMs = Number.POSITIVE_INFINITY): Guest {
     compiled ??= compileSchema({ properties: { caller: CALLER_SCHEMA }, required: ["caller"] }, "inputSchema");
     const violations = compiled.check({ caller: said });

@@ -4,13 +4,13 @@ import { ROLES, type Role } from "./caller.ts";
 /** Source of a key: its hash in the configuration, or a variable or file with the key or its hash. */
 export type KeySource = { readonly hash: string } | { readonly env: string } | { readonly file: string };
 
-/** A key of the server, and what it grants. */
+/** A key of the server, and its grants. */
 export type KeyOptions = KeyGrant & KeySource;
 
 export interface KeyGrant {
   /** Name of the key in metrics, events and log lines. */
   readonly name: string;
-  /** The tenant of its calls; `null` for a key whose calls name their own, in `options.tenant`. */
+  /** The tenant of its calls; `null` for a key whose calls name their tenant in `options.tenant`. */
   readonly tenant: string | null;
   /** Roles of the key. No role implies another. */
   readonly roles: readonly Role[];

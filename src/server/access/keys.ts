@@ -15,7 +15,7 @@ interface Known {
   readonly env: string | null;
 }
 
-/** Names of keys that another list of keys adds, changes and takes away. */
+/** Names of the keys that another list of keys adds, changes and removes. */
 export interface ChangedKeys {
   readonly added: readonly string[];
   readonly changed: readonly string[];
@@ -31,8 +31,8 @@ export class Keys {
   #grants: ReadonlyMap<string, KeyGrant>;
 
   /**
-   * Reads what the options say, and the variables and files that they name. Throws a `TypeError` that points at what is
-   * wrong, and shows nothing of what stands there: it may be a key.
+   * Reads the options, and the variables and files that they name. Throws a `TypeError` that points at the mistake
+   * without quoting the value: it may be a key.
    */
   constructor(options: readonly KeyOptions[], environment: NodeJS.ProcessEnv = process.env) {
     this.#keys = readKeys(options, environment, []);
@@ -40,9 +40,9 @@ export class Keys {
   }
 
   /**
-   * Replaces the keys. A removed key admits no new calls; running calls go on. A variable since deleted from the
-   * environment keeps its former key. Throws as the constructor does, and if no key remains, as requests would then need
-   * none; in both cases the keys stay unchanged. Returns what has changed.
+   * Replaces the keys. A removed key admits no new calls; running calls continue. A variable since deleted from the
+   * environment keeps its former key. Throws as the constructor does, and if no key remains, as requests would then
+   * need none; in both cases the keys stay unchanged. Returns the changes.
    */
   replace(options: readonly KeyOptions[], environment: NodeJS.ProcessEnv = process.env): ChangedKeys {
     if (options.length === 0 && this.size > 0) throw new TypeError("/keys: a server that asks for keys needs one");

@@ -33,13 +33,13 @@ export interface OAuthOptions extends Pick<KeyGrant, "tools" | "limits" | "quota
   readonly issuer: string;
   /** URL of its public keys (JWKS), if its tokens are JWTs. One of this and `introspection`. */
   readonly jwksUri?: string;
-  /** How the server asks about tokens instead. */
+  /** Token introspection, instead. */
   readonly introspection?: IntrospectionOptions;
   /** Audiences of tokens for this server. Default: `publicUrl`, and `publicUrl` with `/mcp`. */
   readonly audience?: readonly string[];
   /** Signature algorithms of tokens. Default: all with key pairs. */
   readonly algorithms?: readonly (typeof ALGORITHMS)[number][];
-  /** Roles by the scope that gives them. A token without such a scope may do nothing. */
+  /** Roles by the scope that gives them. A token without such a scope has no permission. */
   readonly scopes: { readonly [scope: string]: readonly Role[] };
   /** Tenant of all callers. One of this and `tenantClaim`. */
   readonly tenant?: string;
@@ -105,7 +105,7 @@ export const OAUTH_SCHEMA = {
 
 let compiled: Validator | undefined;
 
-/** Checks the options of a server. Throws a `TypeError` that says what is wrong. */
+/** Checks the options of a server. Throws a `TypeError` that describes the mistake. */
 export function readOAuth(
   options: OAuthOptions,
   publicUrl: string | undefined,

@@ -34,7 +34,7 @@ const NO_STANDINGS: readonly Standing[] = Object.freeze([]);
 
 /** Runs tools and programs with one caller's permissions, and emits changes of the registered tools. */
 export interface CallerRunner extends ProgramRunner {
-  /** Those of AgentSpace's registry, if there is one. */
+  /** The manual pages of AgentSpace's registry, if there is one. */
   readonly manPages?: ManPages;
   on(event: "tool:register" | "tool:unregister", listener: () => void): void;
   off(event: "tool:register" | "tool:unregister", listener: () => void): void;
@@ -79,12 +79,12 @@ export class ScopedEngine {
     if (isCodeTool(call?.name) && this.#engine.codeMode !== undefined && this.mayName(caller, call.name)) {
       return this.codeModeFor(caller).execute(call, options);
     }
-    // A caller without a key has nothing to be charged or narrowed to: no promise but that of the engine.
+    // A caller without a key has no account and no restrictions: the engine's own promise suffices.
     if (caller.key === null && caller.tenant === null) return this.#run(call, options);
     return this.#within(caller, call, options, (narrowed) => this.#run(call, narrowed));
   }
 
-  /** `run_code` and `search_tools` with one caller's permissions. Throws a `TypeError` where there is no code mode. */
+  /** `run_code` and `search_tools` with one caller's permissions. Throws a `TypeError` if there is no code mode. */
   codeModeFor(caller: Caller, surface = "http"): CodeMode {
     const { codeMode } = this.#engine;
     if (codeMode === undefined) throw new TypeError("the engine has no code mode: set its option codeMode");
@@ -95,7 +95,7 @@ export class ScopedEngine {
   /** Runs a call's work with the caller's permissions. */
   async #within(caller: Caller, call: ToolCall, options: ExecuteOptions, run: Run): Promise<ToolResult> {
     const holder = this.#holderOf(caller);
-    // A surface may serve a caller across a change of its key's grant: use the current one.
+    // A surface may keep a caller across a change of its key's grant: use the current one.
     const { tenant: own } = holder?.grant ?? caller;
     if (own !== null && options.tenant !== undefined && options.tenant !== own) {
       return this.#refuse(caller, call, "forbidden", otherTenant(caller));
@@ -114,7 +114,7 @@ export class ScopedEngine {
     return result;
   }
 
-  /** A runner bound to one caller, for surfaces that serve a caller for longer than one request. */
+  /** A runner bound to one caller, for surfaces that keep a caller for longer than one request. */
   runnerFor(caller: Caller, surface = "http"): CallerRunner {
     const origin = { surface, key: caller.key };
     const runner: Omit<CallerRunner, "forModels"> = {
@@ -135,7 +135,10 @@ export class ScopedEngine {
     return { ...runner, forModels: (options) => this.#modelToolsFor(caller, runner, origin, options) };
   }
 
-  /** The caller's tools as a model gets them. It reads the outputs of its key's own calls, whatever tools the key names. */
+  /**
+   * The caller's tools in the form for models. It reads the outputs of its key's own calls, whatever tools the key
+   * names.
+   */
   #modelToolsFor(
     caller: Caller,
     runner: ToolRunner,
@@ -156,7 +159,7 @@ export class ScopedEngine {
     return this.#engine.modelTools(source, modelChars);
   }
 
-  /** Tells of changes, but not of those of other tenants' tools. */
+  /** Reports changes, except those of other tenants' tools. */
   #changesFor(caller: Caller): Pick<CallerRunner, "on" | "off"> {
     const heard = new Map<() => void, (change: ToolChange) => void>();
     return {
@@ -196,7 +199,7 @@ export class ScopedEngine {
     );
   }
 
-  /** Whether a key may go on with a call that it has made before, and with which permissions. */
+  /** Whether a key may continue a call that it has made before, and with which permissions. */
   readonly readmit: Readmit = ({ key, tenant, tool }) => {
     if (this.#keys.size === 0) return null;
     const holder = this.#holders.of(key);
@@ -220,7 +223,9 @@ export class ScopedEngine {
     return this.mayName(caller, name) ? this.#engine.get(name, this.#whose(caller)) : undefined;
   }
 
-  /** The records of the registry that a caller may see: those of its tenant and of all, whose tools it may call. */
+  /**
+   * The registry's records that a caller may see: those of its tenant and of all tenants, if it may call their tools.
+   */
   recordsOf(caller: Caller): RecordScope {
     const tools = this.#holderOf(caller)?.grant.tools;
     return { ...this.#whose(caller), ...(tools === undefined ? {} : { ids: tools }) };
@@ -231,7 +236,7 @@ export class ScopedEngine {
     return this.#engine.calls.list({ ...filter, ...this.#mayRead(caller) });
   }
 
-  /** A kept call, if it is of the caller's tenant and tools. Rejects as `engine.calls.get` does. */
+  /** A kept call, if it belongs to the caller's tenant and tools. Rejects as `engine.calls.get` does. */
   getCall(caller: Caller, id: string): Promise<StoredCall | undefined> {
     return this.#engine.calls.get(id, this.#mayRead(caller));
   }
@@ -275,7 +280,10 @@ export class ScopedEngine {
     return new CallerDurableCalls(this.#engine.calls.durable, caller, this.#mayRead(caller));
   }
 
-  /** The caller as an author of snippets: of its tenant, or of one that a caller without one names. Throws a `GloveboxError`. */
+  /**
+   * The caller as an author of snippets: of its tenant, or of the tenant named by a caller without one. Throws a
+   * `GloveboxError`.
+   */
   authorOf(caller: Caller, tenant: string | undefined): SnippetAuthor {
     const whose = this.#mayRead(caller);
     if (whose.tenant === undefined) return { ...whose, tenant, key: caller.key };
@@ -291,7 +299,7 @@ export class ScopedEngine {
     return ownWaits(this.#engine.calls.durable, whose, { identity, mayDecide });
   }
 
-  /** Looks at a policy, and at the stored calls that the caller may see. Rejects as `engine.simulatePolicy` does. */
+  /** Simulates a policy, with the stored calls that the caller may see. Rejects as `engine.simulatePolicy` does. */
   simulatePolicy(caller: Caller, request: PolicySimulationRequest): Promise<PolicySimulation> {
     return this.#engine.simulatePolicy(request, caller.roles.has("calls") ? this.#mayRead(caller) : null);
   }

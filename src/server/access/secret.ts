@@ -34,7 +34,7 @@ export function readDigest(text: string): Buffer | null {
   return KEY.test(text) ? digestOf(text) : null;
 }
 
-/** Whether a text has the form of a key, and is no token of anybody else. */
+/** Whether a text has the form of a key, and is not another issuer's token. */
 export function isKey(text: string): boolean {
   return KEY.test(text);
 }
@@ -49,7 +49,7 @@ const LIST = "GLOVEBOX_KEYS";
 /** Variable with a single key that has all roles. */
 const ONE = "GLOVEBOX_KEY";
 
-/** Where a list of keys has one of them: of the variable `GLOVEBOX_KEY`, that, as no list of the operator's has it. */
+/** Place of a key in its list: `GLOVEBOX_KEY` for the key of that variable, as it is in no list of the operator. */
 export function placeOf(key: KeyOptions, at: number): string {
   return "env" in key && key.env === ONE ? ONE : `/keys/${at}`;
 }
@@ -60,7 +60,7 @@ export function keyOfEnvironment(environment: NodeJS.ProcessEnv): readonly KeyOp
   return [{ name: "admin", env: ONE, tenant: null, roles: ROLES }];
 }
 
-/** Deletes keys from the environment once read, so that nothing can read them there later. */
+/** Deletes keys from the environment once read, so that no code can read them there later. */
 export function forgetVariables(environment: NodeJS.ProcessEnv, keys: readonly KeyOptions[]): void {
   delete environment[LIST];
   delete environment[ONE];

@@ -8,10 +8,10 @@ export interface Claims {
   readonly [name: string]: unknown;
 }
 
-/** Checks a token. Resolves with its claims, and with the reason why it is invalid. */
+/** Checks a token. Resolves with its claims, or with the reason why it is invalid. */
 export type CheckToken = (token: string) => Promise<Claims | string>;
 
-/** The authorization server cannot be asked, so that nobody knows whether a token is valid. */
+/** The authorization server cannot be reached, so that the validity of a token is unknown. */
 export class UnavailableError extends Error {
   override readonly name = "UnavailableError";
 }
@@ -20,15 +20,15 @@ export class UnavailableError extends Error {
 const DEADLINE_MS = 5_000;
 const KEYS_MAX_BYTES = 256 * 1024;
 const INTROSPECTION_MAX_BYTES = 64 * 1024;
-/** Age after which keys are fetched again, and the least time between two fetches, whatever keys tokens name. */
+/** Age after which keys are fetched again, and the minimum time between two fetches, for any keys that tokens name. */
 const KEYS_AGE_MS = 600_000;
 const KEYS_COOLDOWN_MS = 30_000;
-/** Time without another fetch after one that failed. */
+/** Time without another fetch after a failed one. */
 const FAILED_COOLDOWN_MS = 5_000;
 /** Maximum difference between the clocks of both servers. */
 const CLOCK_SECONDS = 5;
 
-/** Loads what checks tokens. Rejects with a `GloveboxError`, `missing_package`, if that is not installed. */
+/** Loads the library that checks tokens. Rejects with a `GloveboxError`, `missing_package`, if it is not installed. */
 export function openTokenCheck(settings: OAuthSettings): Promise<CheckToken> {
   const { jwksUri, introspection, clientSecret } = settings;
   if (jwksUri !== undefined) return openJwtCheck(settings, new URL(jwksUri));
@@ -103,7 +103,7 @@ async function introspect(
 
 type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
-/** Asks no more for a while after a failure: else each request with any token would cause another one. */
+/** Suspends fetches for a while after a failure: otherwise each request with any token would cause another one. */
 function coolingDown(fetchOnce: Fetch): Fetch {
   let failedMs = Number.NEGATIVE_INFINITY;
   return async (url, init) => {
@@ -118,7 +118,7 @@ function coolingDown(fetchOnce: Fetch): Fetch {
   };
 }
 
-/** Fetches a short text. Follows no redirects, as only the operator says where keys are. */
+/** Fetches a short text. Follows no redirects, as only the operator configures the addresses of keys. */
 async function fetchBounded(url: string, init: RequestInit, maxBytes: number): Promise<Response> {
   try {
     const response = await fetch(url, { ...init, redirect: "manual" });

@@ -14,7 +14,7 @@ export type TokenVerdict =
 
 /** Maximum length of a token. */
 const TOKEN_MAX = 8_192;
-/** Maximum number of tokens whose verdict is remembered, of each kind. */
+/** Maximum number of tokens with a cached verdict, of each kind. */
 const KNOWN_MAX = 10_000;
 /** Maximum number of tokens that are being checked, and of those from addresses that have sent many wrong ones. */
 const PENDING_MAX = 256;
@@ -22,7 +22,7 @@ const SUSPECT_MAX = 16;
 /** Time for which a valid token is not checked again: the authorization server may have revoked it, or its key. */
 const VERIFIED_MS = 300_000;
 const INTROSPECTED_MS = 60_000;
-/** Time for which an inactive token is not asked about again. */
+/** Time for which the verdict on an inactive token is cached. */
 const INACTIVE_MS = 10_000;
 const CLAIM_MAX = 256;
 
@@ -114,7 +114,7 @@ function recall(known: BoundedCache<Known>, digest: string): TokenVerdict | unde
   return undefined;
 }
 
-/** Permissions of the holder of a token, as the operator says by claims; or the reason why it is nobody here. */
+/** Permissions of the holder of a token, by the operator's rules for claims; or the reason for a refusal. */
 function grantOf(claims: Claims, settings: OAuthSettings): CallerGrant | string {
   const { scopes, tenantClaim, tools, limits, quota, rate } = settings;
   const name = claims["sub"] ?? claims["client_id"];

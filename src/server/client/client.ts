@@ -1,4 +1,4 @@
-/** The client of a server. It imports types and the reader of integers, so that it runs wherever there is `fetch`. */
+/** The client of a server. It imports types and the reader of integers, so that it runs in any runtime with `fetch`. */
 import { parseWithDigits } from "../../kernel/base/exact-json.ts";
 import type { CapabilityEvent } from "../../kernel/broker/capability-event.ts";
 import type { LogLine, Progress, ToolCall, ToolFailure, ToolResult } from "../../kernel/base/result.ts";
@@ -25,7 +25,7 @@ export type { ToolInfo } from "../../kernel/tool/definition.ts";
 export interface ClientOptions {
   /** The server's address, also one below which it is mounted. */
   readonly url: string | URL;
-  /** The key, or a function that is asked for it before each request. */
+  /** The key, or a function that is called for it before each request. */
   readonly key?: string | (() => string | Promise<string>);
   /** Sends the requests. Default: the runtime's own. */
   readonly fetch?: typeof globalThis.fetch;
@@ -41,7 +41,7 @@ export type CallUpdate<Output = unknown> =
   | { readonly type: "log"; readonly line: LogLine }
   | { readonly type: "progress"; readonly progress: Progress }
   | { readonly type: "capability"; readonly event: CapabilityUpdate }
-  /** The call waits for somebody, and is kept: with the option `pause: "wait"` its result may still come. */
+  /** The call waits for a person, and is kept: with the option `pause: "wait"` its result may still come. */
   | { readonly type: "paused"; readonly id: string; readonly message: string }
   /** The server has left out as many updates, as the client did not read them. */
   | { readonly type: "dropped"; readonly events: number }
@@ -64,22 +64,22 @@ export interface BatchCall<Name extends string = string, Input = Record<string, 
 export type DurableFilter = Pick<CallFilter, "tool" | "tenant" | "limit" | "cursor"> &
   (
     | { readonly state: CallState; readonly stale?: boolean }
-    /** Calls whose tool is gone or another one now, or the others. */
+    /** Calls whose tool was removed or replaced, or the others. */
     | { readonly state?: CallState; readonly stale: boolean }
   );
 
 /** A call after a signal, or its end. */
 export type SignalledCall = Pick<DurableCall, "id" | "state">;
 
-/** The calls that the server has kept, for a key with the role `calls`. Rejects with an `Error` that says why it refuses. */
+/** The calls that the server has kept, for a key with the role `calls`. Rejects with an `Error` if it refuses. */
 export interface ClientCalls {
   /** Calls that wait or have waited, newest first, in pages; also for a key with the role `approve`. */
   list(filter: DurableFilter): Promise<DurablePage>;
   /** Kept calls, newest first, in pages. */
   list(filter?: Omit<CallFilter, "tools">): Promise<CallPage>;
   /**
-   * Decides what a call waits for, for a key with the role `approve`; `undefined` if the key may see no such call. Rejects
-   * with a `DecisionConflict` where it is no longer as the decision assumes.
+   * Decides about a waiting call, for a key with the role `approve`; `undefined` if the key may see no such call.
+   * Rejects with a `DecisionConflict` if the call differs from what the decision assumes.
    */
   decide(id: string, decisions: Decision | readonly Decision[]): Promise<DurableCall | undefined>;
   /** Sends a call a signal, which is kept until the call waits for it. */
@@ -87,31 +87,30 @@ export interface ClientCalls {
   /** Ends a call that waits, with `cancelled`. */
   cancel(id: string, reason?: string): Promise<SignalledCall | undefined>;
   /**
-   * Undoes the tool calls of a call that has ended, each once, however often it is asked for. Resolves with the report so
-   * far, after `waitMs`, by default 25,000. `again`: what has failed is tried again. `undefined` if the key may see no such
-   * call.
+   * Undoes the tool calls of a call that has ended, each once, for any number of requests. Resolves with the report so
+   * far, after `waitMs`, by default 25,000. `again`: retries failed ones. `undefined` if the key may see no such call.
    */
   undo(id: string, options?: Pick<UndoWait, "waitMs" | "again">): Promise<UndoReport | undefined>;
   /**
-   * The result of a call that has paused, for the key that made it: `paused` while it waits. `waitMs`: how long to wait for
+   * The result of a call that has paused, for the key that made it: `paused` while it waits. `waitMs`: time to wait for
    * its end, at most 25,000. `undefined` if the key may see no such call.
    */
   result(id: string, options?: EndWait): Promise<ToolResult | undefined>;
   /** The newest call with this id; `undefined` if the key may see none. */
   get(id: string): Promise<StoredCall | undefined>;
-  /** Runs a kept call again on the server, with the answers that it had; `undefined` if the key may see none. */
+  /** Runs a kept call again on the server, with its recorded answers; `undefined` if the key may see none. */
   replay(id: string): Promise<CallReplay | undefined>;
 }
 
-/** The error of a decision about what is no longer so: `call` is what there is now. */
+/** The error of a decision about an outdated state: `call` is the current state. */
 export interface DecisionConflict extends Error {
   readonly name: "DecisionConflict";
   readonly call: DurableCall;
 }
 
-/** A client of tools that are known. */
+/** A client of known tools. */
 export interface TypedClient<Tools> extends Executes<Tools> {
-  /** Runs a call, and tells what it does meanwhile. Whoever stops reading cancels the call. */
+  /** Runs a call, and reports its progress. A reader that stops cancels the call. */
   stream<const Name extends ToolName<Tools>>(
     call: ToolCall<Name, InputOf<Tools, Name>>,
     options?: ExecuteOptions,
@@ -121,14 +120,14 @@ export interface TypedClient<Tools> extends Executes<Tools> {
     calls: { readonly [At in keyof Names]: BatchCall<Names[At], InputOf<Tools, Names[At]>> },
     options?: BatchOptions,
   ): Promise<{ readonly [At in keyof Names]: ToolResult<OutputOf<Tools, Names[At]>> }>;
-  /** The tools that the key may use. Rejects with a `CallError` where the server refuses. */
+  /** The tools that the key may use. Rejects with a `CallError` if the server refuses. */
   list(): Promise<ToolInfo<ToolName<Tools>>[]>;
   /** For adapters: a runner of the tools that the key may use now. Rejects as `list` does. */
   runner(): Promise<ToolRunner<Tools>>;
   readonly calls: ClientCalls;
 }
 
-/** A client of tools of which nothing is known. */
+/** A client of unknown tools. */
 export interface AnyClient {
   /** Types only. */
   readonly "~tools"?: AnyTools;
@@ -144,7 +143,7 @@ export interface AnyClient {
 /** A client, created by `createClient`. Every `Client<Tools>` is a `Client`. */
 export type Client<Tools = AnyTools> = string extends keyof Tools ? AnyClient : TypedClient<Tools>;
 
-/** The error of a result, thrown by `unwrap`, and by `list` where the server refuses. */
+/** The error of a result, thrown by `unwrap`, and by `list` if the server refuses. */
 export interface CallError extends Error {
   readonly code: ToolFailure["error"]["code"];
   readonly result: ToolFailure;
@@ -154,9 +153,9 @@ export interface CallError extends Error {
 type Listeners = Pick<ExecuteOptions, "signal" | "onLog" | "onProgress">;
 
 /**
- * A client of a server: its calls end with results, also where the server refuses them. It rejects where there is no
- * result: with the error of `fetch` where the server cannot be reached or `options.signal` aborts, which cancels the
- * call, and with an `Error` where something else answers.
+ * A client of a server: its calls end with results, also if the server refuses them. It rejects if there is no result:
+ * with the error of `fetch` if the server cannot be reached or `options.signal` aborts, which cancels the call, and
+ * with an `Error` if another program answers.
  */
 export function createClient<Tools = RegisteredTools>(options: ClientOptions): Client<ToolsOf<Tools>>;
 export function createClient({ url, key, fetch = globalThis.fetch, headers = {} }: ClientOptions): AnyClient {
@@ -175,7 +174,7 @@ export function createClient({ url, key, fetch = globalThis.fetch, headers = {} 
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       ...(signal === undefined ? {} : { signal }),
     });
-    // A handler that is called in place of fetch answers what fetch would reject.
+    // A handler that replaces `fetch` answers requests that `fetch` would reject.
     signal?.throwIfAborted();
     return response;
   };
@@ -243,7 +242,7 @@ export function createClient({ url, key, fetch = globalThis.fetch, headers = {} 
 type Send = (path: string, accept: string, body?: unknown, signal?: AbortSignal) => Promise<Response>;
 
 function callsOf(send: Send): ClientCalls {
-  /** `undefined` where the server has no such thing. */
+  /** `undefined` if the server has no such resource. */
   const kept = async <Answer>(path: string, body?: unknown, signal?: AbortSignal): Promise<Answer | undefined> => {
     const response = await send(`calls${path}`, JSON_TYPE, body, signal);
     const answer = (await readJson(response)) as Answer & Refusal;
@@ -277,14 +276,14 @@ function callsOf(send: Send): ClientCalls {
   };
 }
 
-/** What the server says where it does not do something. */
+/** The server's answer to a request that it refuses. */
 interface Refusal {
   readonly detail?: string;
   readonly error?: string | { readonly message: string };
   readonly call?: DurableCall;
 }
 
-/** The result of a call that has not ended, as the server tells it. */
+/** The result of a call that has not ended, from the server's description. */
 function pausedResult({ id, callId, tool }: DurableCall): ToolResult {
   const message = `the call waits; it is kept as ${id}`;
   const metadata = { callId, tool, queueMs: 0, wallMs: 0, cpuMs: 0, heapBytes: 0, attempts: 0, logs: [] };
@@ -301,7 +300,7 @@ export function unwrap<Output>(result: ToolResult<Output>): Output {
 
 const JSON_TYPE = "application/json";
 
-/** A call with the options that the server takes. */
+/** A call with the options that the server accepts. */
 function bodyOf(
   call: ToolCall,
   { signal: _signal, onLog: _onLog, onProgress: _onProgress, ...options }: Listeners,
@@ -337,7 +336,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null;
 }
 
-/** The events of a stream. Whoever stops reading closes the connection. */
+/** The events of a stream. A reader that stops closes the connection. */
 async function* readUpdates(response: Response): AsyncGenerator<CallUpdate, void, undefined> {
   let event = "";
   let data: string[] = [];
@@ -382,7 +381,7 @@ async function* readLines({ body }: Response): AsyncGenerator<string, void, unde
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
-      // Only what is new is searched: a long result comes in many pieces.
+      // Only the new part is searched: a long result arrives in many pieces.
       const [first = "", ...lines] = decoder.decode(value, { stream: true }).split("\n");
       if (lines.length === 0) {
         rest += first;
@@ -393,7 +392,7 @@ async function* readLines({ body }: Response): AsyncGenerator<string, void, unde
       yield* lines;
     }
   } finally {
-    // Also where the connection is lost, which the reader has told already.
+    // Also after a lost connection, which the reader has already reported.
     await reader.cancel().catch(() => undefined);
   }
 }

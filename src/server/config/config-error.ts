@@ -1,6 +1,6 @@
 import type { Position } from "../../kernel/base/yaml-text.ts";
 
-/** A change of the file that repairs a mistake, and decides nothing that its author has not said. */
+/** A change of the file that repairs a mistake without a decision of its author. */
 export type ConfigFix =
   | { readonly kind: "rename"; readonly path: readonly string[]; readonly to: string }
   | { readonly kind: "value"; readonly path: readonly string[]; readonly value: string | number | boolean };
@@ -29,7 +29,7 @@ export interface ConfigFinding {
   /** JSON pointer to the setting, if it is known. */
   readonly pointer?: string;
   readonly message: string;
-  /** Absent where it takes a decision of the author. */
+  /** Absent if the repair needs a decision of the author. */
   readonly fix?: ConfigFix;
 }
 

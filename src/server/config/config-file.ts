@@ -40,7 +40,7 @@ async function findConfig(folder: string): Promise<string | undefined> {
   return undefined;
 }
 
-/** The configuration file of a command: the one that is named, that of the environment, or that in this folder. */
+/** The configuration file of a command: the named one, that of the environment, or that in this folder. */
 export async function chosenConfig(
   named: string | undefined,
   environment: NodeJS.ProcessEnv = process.env,

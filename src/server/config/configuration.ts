@@ -35,8 +35,8 @@ export interface Configuration {
 }
 
 /**
- * Checks by the names of the settings that they are for: to compile all takes 100 ms of a start, and most configurations
- * have a few. Kept, as each reload reads a configuration.
+ * Checks by the names of their settings: compiling all takes 100 ms of a start, and most configurations have a few.
+ * They are cached, as each reload reads a configuration.
  */
 const checks = new Map<string, Validator>();
 const CHECKS_MAX = 8;
@@ -55,8 +55,8 @@ export async function readConfiguration(
 }
 
 /**
- * Like `readConfiguration`, but returns invalid values as an error beside the configuration without the invalid settings.
- * `tolerates`: names that an object has more than once are such an error, too. Rejects with a `ConfigError` if the file
+ * Like `readConfiguration`, but returns invalid values as an error beside the configuration without the invalid
+ * settings. `tolerates`: repeated names in an object are such an error, too. Rejects with a `ConfigError` if the file
  * cannot be read at all.
  */
 export async function readLeniently(
@@ -80,7 +80,7 @@ export async function readLeniently(
   const findings = violations.map((violation, at): ConfigFinding => {
     const rule = violation.keyword === "additionalProperties" ? "config/unknown-key" : "config/value";
     const position = origin.positionOf(violation);
-    // What may be a secret is not read again.
+    // A possible secret is not read again.
     const fix = position === null || discreet(violation) !== violation ? null : fixFor(violation, whole);
     return {
       rule,
@@ -101,7 +101,7 @@ export async function readLeniently(
   };
 }
 
-/** One violation for each text: a rule of several parts may be told in the same words for each of them. */
+/** One violation for each text: a rule of several parts may produce the same text for each of them. */
 function withoutTwins(violations: readonly Violation[]): readonly Violation[] {
   const said = new Set<string>();
   return violations.filter((violation) => {
@@ -112,7 +112,7 @@ function withoutTwins(violations: readonly Violation[]): readonly Violation[] {
   });
 }
 
-/** The check of these settings, or of all where one is unknown. */
+/** The check of these settings, or of all if one is unknown. */
 function checkOf(whole: unknown): Validator {
   const { properties: all = {} } = CONFIG_SCHEMA;
   const isKnown = isObject(whole) && Object.keys(whole).every((name) => Object.hasOwn(all, name));
@@ -127,7 +127,10 @@ function checkOf(whole: unknown): Validator {
   return check;
 }
 
-/** The settings without the invalid ones. A rule that is invalid allows nothing, and the others keep their indices. */
+/**
+ * The settings without the invalid ones. An invalid rule is replaced by one that allows nothing, and the others keep
+ * their indices.
+ */
 function withoutWrong(whole: unknown, violations: readonly Violation[]): Config {
   if (!isObject(whole)) return {};
   const paths = violations.map(({ pointer }) => pathOf(pointer));

@@ -6,12 +6,13 @@ import { isOneOf, type Setting } from "./effective.ts";
 import { PATHS } from "./schema.ts";
 
 const HEX_DIGITS = 12;
-/** Settings that differ between machines of one configuration. Of paths, only those of tools and of a policy count. */
+/** Settings that differ between machines of one configuration. Only the paths of tools and of a policy count. */
 const OF_MACHINE = ["host", "port", "workers", "machine/*", ...PATHS.filter((place) => !place.startsWith("tools/"))];
 
 /**
- * Identifies the effective settings of a configuration, with its file: equal where servers run the same one. Neither
- * secrets count, nor what differs by machine, nor the order of names; a path in the file's folder counts from there.
+ * Identifies the effective settings of a configuration, with its file: equal for servers that run the same one.
+ * Secrets, settings that differ by machine, and the order of names are ignored; a path in the file's folder is relative
+ * to it.
  */
 export function digestOf(settings: readonly Setting[], file: string | undefined): string {
   const folder = file === undefined ? "" : path.join(path.dirname(path.resolve(file)), path.sep);
@@ -28,7 +29,7 @@ function inOrder(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1)));
 }
 
-/** Shows the configuration that is in force as a metric of an engine or a worker machine, in place of the one before. */
+/** Shows the current configuration as a metric of an engine or a worker machine, in place of the former one. */
 export function showConfiguration(registry: Registry, digest: string): void {
   const gauge = registry.getSingleMetric("glovebox_config_info") as Gauge<"digest">;
   gauge.reset();

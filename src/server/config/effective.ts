@@ -26,8 +26,8 @@ export const SERVICE_DEFAULTS = {
 } as const satisfies Config;
 
 /**
- * Settings of a service, which keeps calls unless it is told not to: a server of a fleet that has a secret, in the fleet's
- * Redis, where each of its servers finds them; any other in a file.
+ * Settings of a service, which keeps calls by default: a server of a fleet that has a secret, in the fleet's Redis,
+ * where each of its servers finds them; any other in a file.
  */
 export function keptByDefault<Given extends Pick<Config, "calls" | "executor">>(given: Given): Given {
   const { calls = {}, executor } = given;
@@ -37,7 +37,7 @@ export function keptByDefault<Given extends Pick<Config, "calls" | "executor">>(
   return { ...given, calls: { url, secret, ...(fleet === undefined ? {} : { fleet }), ...calls } };
 }
 
-/** Kept calls of a service; `null` where it keeps none. Throws as `createEngine` does. */
+/** Kept calls of a service; `null` if it keeps none. Throws as `createEngine` does. */
 export function keptCallsOf(given: Config): ResolvedCallOptions | null {
   return resolveCalls(keptByDefault(given).calls, given.stateDir ?? STATE_DIR, STORES.calls);
 }

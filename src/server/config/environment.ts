@@ -48,7 +48,7 @@ export function readEnvironment(environment: NodeJS.ProcessEnv): readonly Overri
   return overrides;
 }
 
-/** Variables of which no tool shall hear, whatever it may see of the environment: what they say is, or has in it, never shown. */
+/** Variables hidden from tools, with any permission to see the environment: their values are, or contain, secrets. */
 export const HIDDEN_VARIABLES: readonly string[] = VARIABLES.filter(({ path }) =>
   [...HIDDEN, ...URLS].some((place) => `${place}/`.startsWith(`${path.join("/")}/`)),
 ).map(({ variable }) => variable);

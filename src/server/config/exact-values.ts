@@ -7,7 +7,7 @@ const PLACES: readonly (readonly string[])[] = [
 ];
 
 /**
- * The value of the settings at a path, with the digits of the long integers in such settings, as `exact` gives them. In all
+ * The value of the settings at a path, with the digits of the long integers in such settings, from `exact`. In all
  * others they are numbers, which their bounds refuse or cut.
  */
 export function withExactValues(value: unknown, exact: () => unknown, path: readonly string[] = []): unknown {

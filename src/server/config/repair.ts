@@ -19,7 +19,7 @@ export function partAt(path: readonly string[]): Part | undefined {
   return part;
 }
 
-/** The setting that an unknown name is meant for, if one is close. */
+/** The setting nearest to an unknown name, if one is close. */
 export function meantBy(pointer: string): string | undefined {
   const path = pathOf(pointer);
   return nearest(path.at(-1) ?? "", Object.keys(partAt(path.slice(0, -1))?.properties ?? {}));
@@ -61,8 +61,8 @@ function valueAt(whole: unknown, path: readonly string[]): unknown {
 }
 
 /**
- * One violation for each mistake: a missing setting whose misspelt name is there says nothing more, nor do the settings
- * that a form of several would need.
+ * One violation for each mistake: a missing setting whose misspelt name is present is omitted, and so are the settings
+ * that another of several forms would need.
  */
 export function withoutEchoes(violations: readonly Violation[]): readonly Violation[] {
   const places = new Set(

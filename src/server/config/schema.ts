@@ -27,7 +27,7 @@ export interface Config extends Omit<
 > {
   readonly tools?: readonly (string | Omit<ToolLocation, "record">)[];
   readonly fetch?: Omit<FetchOptions, "lookup">;
-  /** Keeps ended calls. `glovebox serve` keeps `failures` where nothing says otherwise. */
+  /** Keeps ended calls. `glovebox serve` keeps `failures` by default. */
   readonly calls?: Omit<CallOptions, "redact">;
   readonly host?: string;
   readonly port?: number;
@@ -35,7 +35,7 @@ export interface Config extends Omit<
   readonly keys?: readonly KeyOptions[];
   /** An authorization server whose tokens the server accepts. */
   readonly oauth?: OAuthOptions;
-  /** `open`: without keys, anybody on this machine may register and remove tools. */
+  /** `open`: without keys, every user of this machine may register and remove tools. */
   readonly admin?: "open";
   /** Host names by which clients reach the server. */
   readonly hosts?: readonly string[];
@@ -132,7 +132,7 @@ const RULE = {
   required: ["allow"],
 };
 
-/** An address that is told of calls that wait. */
+/** An address that is notified of waiting calls. */
 const NOTIFIED = {
   ...section({
     url: PATH,

@@ -4,7 +4,7 @@ import path from "node:path";
 import { ERRORS } from "../../kernel/base/errors.ts";
 import { notePackages } from "../../kernel/tool/runtimes/bundled-packages.ts";
 
-/** Entries of the page, and the names by which the document knows them. */
+/** Entries of the page, and their names in the document. */
 const ENTRIES = ["main.tsx", "style.css", "icon.svg"] as const;
 
 /** Bundles the page's sources. Returns its files by name; those that the document names have a hash in their names. */
@@ -26,7 +26,7 @@ export async function buildPage(folder: string): Promise<ReadonlyMap<string, Uin
     format: "esm",
     platform: "browser",
     target: "es2023",
-    // Shorter than the calls of the automatic runtime, which is a module of its own besides.
+    // Shorter than the calls of the automatic runtime, which also is a module of its own.
     jsx: "transform",
     jsxFactory: "h",
     jsxFragment: "Fragment",

@@ -23,7 +23,7 @@ export interface ServerParts {
 }
 
 export interface Page {
-  /** The document of a server, which says what parts the server has. */
+  /** The document of a server, which lists the server's parts. */
   document(parts: ServerParts): Promise<Asset>;
   /** Files by name; names contain a hash of the content. */
   readonly files: ReadonlyMap<string, Asset>;

@@ -17,8 +17,8 @@ export interface GloveboxFastifyOptions extends Omit<HandlerOptions<FastifyReque
 
 /**
  * Adds an engine's routes to a Fastify application, below the plugin's prefix. The application's hooks run before; when
- * it closes, calls in progress end first, and the engine stays its owner's. Rejects with a `TypeError` if an option is
- * invalid, or if none says who may call.
+ * it closes, calls in progress end first, and the engine stays open. Rejects with a `TypeError` if an option is
+ * invalid, or if no option defines the permitted callers.
  */
 export const gloveboxFastify: FastifyPluginAsync<GloveboxFastifyOptions> = async (
   scope,
@@ -27,7 +27,7 @@ export const gloveboxFastify: FastifyPluginAsync<GloveboxFastifyOptions> = async
   const basePath = scope.prefix.replace(/\/$/, "");
   const settings = readOptions(options);
   const app = new MountedApp(engine, settings);
-  // The body is read and parsed where the route is.
+  // The route itself reads and parses the body.
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser("*", (_request, _payload, done) => done(null));
   scope.setErrorHandler((error: FastifyError, _request, reply) => sendError(reply, error, settings.bodyBytes));
@@ -42,7 +42,7 @@ export const gloveboxFastify: FastifyPluginAsync<GloveboxFastifyOptions> = async
   scope.addHook("preClose", () => app.drain(drainMs === undefined ? {} : { drainMs }));
 };
 
-/** An address whose parameters are a rest: the application may limit the length of parameters. */
+/** An address with a wildcard as its parameter: the application may limit the length of named parameters. */
 function wholePath(url: string): string {
   return url.replace(/:.*$/, "*");
 }

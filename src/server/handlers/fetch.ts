@@ -10,10 +10,10 @@ export interface FetchHandler extends Mounted {
 }
 
 /**
- * Makes a handler of an engine's routes, for a server that speaks `Request` and `Response`. A function that gives the
- * engine is called with the first request: for frameworks such as Next, which evaluate a route's module when they build.
- * It is called again where it failed, or where that engine has been closed. Throws a `TypeError` if an option is
- * invalid, or if none says who may call.
+ * Makes a handler of an engine's routes, for a server with `Request` and `Response`. A function that returns the engine
+ * is called with the first request: for frameworks such as Next, which evaluate a route's module when they build. It is
+ * called again if it failed, or if that engine has been closed. Throws a `TypeError` if an option is invalid, or if no
+ * option defines the permitted callers.
  */
 export function toFetchHandler(
   engine: Engine | (() => Promise<Engine>),
@@ -29,7 +29,7 @@ export function toFetchHandler(
   return Object.assign(answer, { drain: app.drain.bind(app) });
 }
 
-/** The app of the engine that a function gives: asked again where it could not, or where that engine has been closed. */
+/** The app of a function's engine: the function is called again if it failed, or if that engine has been closed. */
 class LatestApp implements Mounted {
   readonly #engineOf: () => Promise<Engine>;
   readonly #settings: Settings<Request>;

@@ -5,7 +5,7 @@ import { MountedApp } from "./mounted-app.ts";
 import { type NodeHandler, readBefore } from "./node.ts";
 import { type HandlerOptions, readOptions } from "./options.ts";
 
-/** The Model Context Protocol alone, at whatever address it is mounted. Both handlers share their sessions. */
+/** The Model Context Protocol alone, at any address. Both handlers share their sessions. */
 export interface McpHandler {
   readonly fetch: FetchHandler;
   readonly node: NodeHandler;
@@ -17,7 +17,7 @@ const URL_INSIDE = "/mcp";
 
 /**
  * Makes handlers of an engine's MCP endpoint. `authenticate` gets a `Request` without a body from `node`, too. Throws a
- * `TypeError` if an option is invalid, or if none says who may call.
+ * `TypeError` if an option is invalid, or if no option defines the permitted callers.
  */
 export function toMcpHandler(engine: Engine, options: Omit<HandlerOptions<Request>, "routes">): McpHandler {
   const app = new MountedApp(engine, readOptions({ ...options, routes: ["mcp"] }));

@@ -40,7 +40,7 @@ export interface Exchange<Incoming> {
 
 /**
  * The routes of an engine without a listener: the same app as that of `createServer`, so that all answers are the same.
- * Requests are given to it one by one.
+ * It receives requests one by one.
  */
 export class MountedApp<Incoming> implements Mounted {
   readonly #exchanges = new WeakMap<IncomingMessage, Exchange<Incoming>>();
@@ -54,7 +54,7 @@ export class MountedApp<Incoming> implements Mounted {
   readonly #settings: Settings<Incoming>;
   readonly #opening: Promise<FastifyInstance>;
   #app: FastifyInstance | null = null;
-  /** The engine asks whether keys are still good. */
+  /** The engine's check whether keys are still valid. */
   #asked: Disposable | null = null;
   #isDraining = false;
   #isWarned = false;
@@ -63,7 +63,7 @@ export class MountedApp<Incoming> implements Mounted {
   constructor(engine: Engine, settings: Settings<Incoming>) {
     this.#settings = settings;
     this.#opening = this.#open(engine);
-    // Each request tells it, and the first one warns.
+    // Each request reports the error, and the first one warns.
     this.#opening.catch((error: unknown) => this.#warn(error));
   }
 
@@ -99,7 +99,10 @@ export class MountedApp<Incoming> implements Mounted {
     this.#asked?.[Symbol.dispose]();
   }
 
-  /** The app routes by a request's URL, and reads it at once: so it may be what the server has made of it again. */
+  /**
+   * The app routes by a request's URL, and reads it at once: afterwards the URL can be the server's rewritten one
+   * again.
+   */
   #route(app: FastifyInstance, exchange: Exchange<Incoming>, request: IncomingMessage, response: ServerResponse): void {
     const { url } = request;
     this.#inProgress.add(response);
@@ -153,7 +156,7 @@ export class MountedApp<Incoming> implements Mounted {
     }
   }
 
-  /** Tells the application what only its own code can mend; once, as each request would. */
+  /** Warns the application once of a mistake that only its own code can correct; each request would repeat it. */
   #warn(error: unknown): void {
     if (this.#isWarned) return;
     this.#isWarned = true;
@@ -208,7 +211,7 @@ export class MountedApp<Incoming> implements Mounted {
     };
   }
 
-  /** Stands in for a body that another parser has read: what it was, as bytes, or nothing and its value beside. */
+  /** Replaces a body that another parser has read: its bytes, or an empty stream with the value beside it. */
   async #replay(request: IncomingMessage, body: unknown): Promise<Readable> {
     const { "content-length": said } = request.headers;
     const { bodyBytes } = this.#settings;
@@ -221,7 +224,7 @@ export class MountedApp<Incoming> implements Mounted {
       this.#parsed.set(request, { value: body });
     }
     const stream = Readable.from(isText ? [Buffer.from(body as string)] : [], { objectMode: false });
-    // What the framework compares with the header.
+    // The framework compares this with the header.
     return Object.assign(stream, { receivedEncodedLength: body === undefined ? 0 : Number(said ?? 0) });
   }
 }

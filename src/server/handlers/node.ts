@@ -3,9 +3,9 @@ import type { Engine } from "../../kernel/engine/engine.ts";
 import { type Exchange, MountedApp } from "./mounted-app.ts";
 import { type HandlerOptions, type Mounted, readOptions } from "./options.ts";
 
-/** A handler for Node's own server, Express, Connect and what is built on them. */
+/** A handler for Node's own server, Express, Connect and frameworks based on them. */
 export interface NodeHandler<Incoming extends IncomingMessage = IncomingMessage> extends Mounted {
-  /** `next`: takes requests that have no route here. Without it they get 404. */
+  /** `next`: receives requests without a route here. Without it they get 404. */
   (request: Incoming, response: ServerResponse, next?: (error?: unknown) => void): void;
 }
 
@@ -14,7 +14,7 @@ export type NodeRequest = IncomingMessage & { readonly baseUrl?: unknown; readon
 
 /**
  * Makes a handler of an engine's routes, for a server that has its own listener. Throws a `TypeError` if an option is
- * invalid, or if none says who may call.
+ * invalid, or if no option defines the permitted callers.
  */
 export function toNodeHandler<Incoming extends IncomingMessage = IncomingMessage>(
   engine: Engine,
@@ -37,7 +37,7 @@ export function toNodeHandler<Incoming extends IncomingMessage = IncomingMessage
 /** No route has this address. */
 const NOWHERE = { url: "/-", basePath: "" };
 
-/** Where a request is below the mount; `null` where it is elsewhere. */
+/** Path of a request below the mount; `null` if it is elsewhere. */
 function placeOf(
   { url = "/", baseUrl }: NodeRequest,
   basePath: string | null,

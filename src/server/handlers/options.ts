@@ -5,27 +5,29 @@ import { Keys } from "../access/keys.ts";
 import { BODIES_BYTES_DEFAULT, BODY_BYTES_DEFAULT } from "../http/body-budget.ts";
 import { ROUTE_GROUPS, type RouteGroup } from "../http/route-groups.ts";
 
-/** Who has sent a request, as the application says that knows it. It passes the same checks as a key. */
+/** The sender of a request, as the application identifies it. It passes the same checks as a key. */
 export type Caller = CallerGrant;
 
-/** How Glovebox is mounted in somebody else's server. One of `authenticate`, `keys` and `allowAnybody` is required. */
+/** How Glovebox is mounted in another server. One of `authenticate`, `keys` and `allowAnybody` is required. */
 export interface HandlerOptions<Incoming> {
   /**
-   * Path below which it is mounted, such as `/tools`. Express takes it off the request and says what it was; elsewhere it
-   * is taken off here. Default: what Express says, else none.
+   * Path below which it is mounted, such as `/tools`. Express removes it from the request and reports it; with other
+   * servers it is removed here. Default: the path from Express, else none.
    */
   readonly basePath?: string;
   /** Default: execute, tools, mcp, health, openapi. */
   readonly routes?: readonly RouteGroup[];
-  /** Says who has sent a request; `null` refuses it with 401. Not asked for probes and the API's description. */
+  /**
+   * Identifies the sender of a request; `null` refuses it with 401. Not called for probes and the API's description.
+   */
   readonly authenticate?: (request: Incoming) => Answered | Promise<Answered>;
   /** Keys of clients, which they send as `Authorization: Bearer`. */
   readonly keys?: readonly KeyOptions[];
-  /** Anybody who reaches it may call all tools. */
+  /** Every client that reaches it may call all tools. */
   readonly allowAnybody?: true;
   /** Origins of web pages that may call it, such as `https://app.example.com`. Default: its own only. */
   readonly origins?: readonly string[];
-  /** Host names by which it may be reached, without ports. Default: all that the server takes. */
+  /** Host names by which it may be reached, without ports. Default: all that the server accepts. */
   readonly hosts?: readonly string[];
   /** Maximum size of a request body. Default: the maximum input of a tool plus 64 KiB. */
   readonly bodyBytes?: number;
@@ -35,16 +37,16 @@ export interface HandlerOptions<Incoming> {
   readonly batchCalls?: number;
   /** Storage of uploaded AgentSpace packages, and their public address; needed by the routes `assets`. */
   readonly assets?: ServedAssets;
-  /** AgentSpace's registry: one that is open, or how it is opened; needed by the routes `agentspace`. */
+  /** AgentSpace's registry: an open one, or the options to open one; needed by the routes `agentspace`. */
   readonly agentspace?: RegistryOptions | Registry;
 }
 
 type Answered = Caller | null | undefined;
 
-/** A handler in somebody else's server. The listener, the signals and the engine stay their owner's. */
+/** A handler in another server. The owner keeps the listener, the signals and the engine. */
 export interface Mounted {
   /**
-   * Prepares for the end of the process: `/readyz` says no, streams end. Resolves when no request is in progress; calls
+   * Prepares for the end of the process: `/readyz` fails, streams end. Resolves when no request is in progress; calls
    * that still run after `drainMs` are cancelled. Default 5,000.
    */
   readonly drain: (options?: { readonly drainMs?: number }) => Promise<void>;
@@ -52,7 +54,7 @@ export interface Mounted {
 
 /** Options that have been checked. */
 export interface Settings<Incoming> {
-  /** `null`: not said. */
+  /** `null`: not set. */
   readonly basePath: string | null;
   readonly routes: ReadonlySet<RouteGroup>;
   readonly keys: Keys;
@@ -65,7 +67,7 @@ const ROUTES_DEFAULT: readonly RouteGroup[] = ["execute", "tools", "mcp", "healt
 const WHO = "authenticate (a function that says who has sent a request), keys, or allowAnybody: true";
 const BASE_PATH = /^(?:\/[\w.~!$&'()*+,;=:@%-]+)*\/?$/;
 
-/** Checks the options of a handler. Throws a `TypeError` that says what is wrong. */
+/** Checks the options of a handler. Throws a `TypeError` that describes the mistake. */
 export function readOptions<Incoming>(options: HandlerOptions<Incoming> = {}): Settings<Incoming> {
   const { authenticate, keys, allowAnybody, basePath, bodyBytes = BODY_BYTES_DEFAULT } = options;
   const ways = [authenticate, keys, allowAnybody === true ? true : undefined].filter((way) => way !== undefined);

@@ -5,9 +5,9 @@ import { Duplex } from "node:stream";
 /** Length of a body that waits for its reader, in bytes. */
 const WAITING_BYTES = 64 * 1024;
 const HEAD_END = "\r\n\r\n";
-/** Headers of a connection, and not of what it carries. */
+/** Headers of a connection, not of its content. */
 const HOP_BY_HOP: ReadonlySet<string> = new Set(["connection", "keep-alive", "transfer-encoding"]);
-/** Status for a client that went away before the answer began; nobody reads it. */
+/** Status for a client that disconnected before the answer began; it has no reader. */
 const GONE = 499;
 
 /** A web-standard request as Node's server would hand it over, and the response to it. */
@@ -19,8 +19,8 @@ export interface WebPair {
 }
 
 /**
- * Makes Node's pair of a web-standard `Request`. The response is written as one of HTTP/1.0, whose body is not framed, to
- * a connection that takes off the head and passes on the body as its reader makes room. A reader that cancels, and a
+ * Makes Node's pair of a web-standard `Request`. The response is written as one of HTTP/1.0, whose body is not framed,
+ * to a connection that removes the head and passes on the body as its reader makes room. A reader that cancels, and a
  * request that is aborted, close the connection.
  */
 export function openPair(request: Request, url: string): WebPair {
@@ -43,7 +43,7 @@ function openOutgoing(incoming: IncomingMessage, connection: WebConnection): Ser
   outgoing.sendDate = false;
   outgoing.assignSocket(connection.asSocket());
   outgoing.once("finish", () => connection.end());
-  // For connections of its own Node's server passes on that there is room again. A piped response waits for it.
+  // Node's server forwards `drain` only for its own connections. A piped response waits for it.
   connection.on("drain", () => outgoing.emit("drain"));
   Object.defineProperty(outgoing, "writableNeedDrain", { get: () => connection.writableNeedDrain });
   return outgoing;
@@ -61,13 +61,13 @@ class WebIncoming extends IncomingMessage {
     this.httpVersionMinor = 0;
     const headers = new Headers(request.headers);
     if (!headers.has("host")) headers.set("host", new URL(request.url).host);
-    // It would ask for a framed body.
+    // It would request a framed body.
     headers.delete("te");
     this.headers = Object.fromEntries(headers);
     this.rawHeaders = [...headers].flat();
     const isFree = request.body !== null && !request.bodyUsed && !request.body.locked;
     this.#reader = isFree ? request.body.getReader() : null;
-    // Servers give every request but a GET a body. That of one with a type may have something in it.
+    // Servers give every request but a GET a body. A body with a type may have content.
     const isLong = request.body !== null && headers.has("content-type") && !headers.has("content-length");
     if (isLong) this.headers["transfer-encoding"] = "chunked";
   }
@@ -77,7 +77,7 @@ class WebIncoming extends IncomingMessage {
     void this.#next();
   }
 
-  /** Gives up what has not been read. */
+  /** Discards the unread rest. */
   letGo(): void {
     this.#reader?.cancel().catch(() => undefined);
   }
@@ -99,7 +99,7 @@ class WebConnection extends Duplex {
   readonly response = this.#ready.promise;
   #head: Buffer | null = Buffer.alloc(0);
   #body: ReadableStreamDefaultController<Uint8Array> | null = null;
-  /** Tells that the reader has made room. */
+  /** Reports that the reader has made room. */
   #onRoom: (() => void) | null = null;
   #timer: NodeJS.Timeout | undefined;
   timeout = 0;
@@ -109,7 +109,7 @@ class WebConnection extends Duplex {
     return this as unknown as Socket;
   }
 
-  /** Closes the connection when nothing has been taken for a time. */
+  /** Closes the connection if nothing was read for a time. */
   setTimeout(ms: number): this {
     clearTimeout(this.#timer);
     this.timeout = ms;
@@ -140,11 +140,11 @@ class WebConnection extends Duplex {
     this.#ready.resolve(new Response(null, { status: GONE }));
     this.#body?.error(error ?? new Error("the response was not completed"));
     this.#body = null;
-    // The reader has been told; a connection that is closed is no error of the server's.
+    // The reader has been informed; a closed connection is no error of the server.
     done();
   }
 
-  /** Reads the head of the response. Returns what follows it. */
+  /** Reads the head of the response. Returns the bytes after it. */
   #takeHead(before: Buffer, chunk: Buffer): Buffer {
     const text = Buffer.concat([before, chunk]);
     const end = text.indexOf(HEAD_END);

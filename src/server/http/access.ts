@@ -24,10 +24,10 @@ export interface Access {
   readonly keys: Keys;
   /** Tokens of an authorization server that are accepted besides the keys. */
   readonly tokens?: Tokens;
-  /** Whether callers without a key may administer tools where there are no keys. */
+  /** Whether callers without a key may administer tools if there are no keys. */
   readonly isAdminOpen: boolean;
   readonly originCheck: OriginCheck;
-  /** Finds out who has sent a request, in the place of keys; `null` for a stranger. */
+  /** Identifies the sender of a request, instead of keys; `null` for an unknown one. */
   readonly authenticate?: (request: IncomingMessage) => Promise<Caller | null>;
 }
 
@@ -64,7 +64,7 @@ const CHALLENGE = 'Bearer realm="glovebox"';
 /** Time until a client may send its token again that could not be checked. */
 const UNCHECKED_MS = 5_000;
 
-/** Authenticates and authorizes each request before anything else of it is read. */
+/** Authenticates and authorizes each request before the rest of it is read. */
 export function addAccess(app: FastifyInstance, access: Access): void {
   const { keys, tokens, isAdminOpen, originCheck } = access;
   const check = new AccessCheck(access);
@@ -124,7 +124,7 @@ class AccessCheck {
   }
 
   /**
-   * The caller of a request that nothing here refuses, and whose response gets no headers but `headers` and
+   * The caller of a request that is not refused here, and whose response gets no headers but `headers` and
    * `rateLimitOf`. `null` for any other, which has to go through the hooks.
    */
   callerOf(request: IncomingMessage, role: Role): Caller | null {
@@ -137,7 +137,7 @@ class AccessCheck {
     return caller?.roles.has(role) === true ? caller : null;
   }
 
-  /** Headers with what is left of a caller's budgets. */
+  /** Headers with the rest of a caller's budgets. */
   async rateLimitOf(caller: Caller): Promise<Readonly<Record<string, string>>> {
     return writeRateLimit(await this.#access.gate.standings(caller));
   }
@@ -162,7 +162,7 @@ class AccessCheck {
     return false;
   }
 
-  /** Refuses a request whose caller has none of some roles. */
+  /** Refuses a request whose caller lacks all of some roles. */
   refuseRole(request: FastifyRequest, reply: FastifyReply, caller: Caller, roles: readonly [Role, ...Role[]]): void {
     const [role] = roles;
     const scope = caller instanceof Guest ? (this.#metadata?.scopesFor(role) ?? role) : role;
@@ -172,7 +172,7 @@ class AccessCheck {
     refuse(this.#access, request, reply, { code: "forbidden", key: caller.key, reason });
   }
 
-  /** The holder of the key or the token of a request; `null` if nobody is known by it, and the refusal has been sent. */
+  /** The holder of the key or the token of a request; `null` if it is unknown, and the refusal has been sent. */
   async #holderOf(request: FastifyRequest, reply: FastifyReply): Promise<Caller | null> {
     const { keys, tokens } = this.#access;
     const sent = keyIn(request);
@@ -199,7 +199,7 @@ class AccessCheck {
     reply.header("www-authenticate", `${CHALLENGE}${more}${this.#metadata?.challenge(url) ?? ""}`);
   }
 
-  /** `wrong`: what is wrong with the key or the token; `null` if nothing was sent. */
+  /** `wrong`: the mistake in the key or the token; `null` if none was sent. */
   async #refuseStranger(request: FastifyRequest, reply: FastifyReply, wrong: string | null): Promise<void> {
     const retryAfterMs = wrong !== null ? await this.#failures.note(request.ip) : 0;
     if (retryAfterMs > 0) {

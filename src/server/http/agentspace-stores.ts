@@ -12,14 +12,14 @@ export interface ServedAssets extends AssetOptions {
 
 export interface StoreOptions {
   readonly assets?: ServedAssets;
-  /** A registry that the embedder has opened and closes itself, or how one is opened. */
+  /** A registry that the embedder has opened and closes itself, or the options to open one. */
   readonly agentspace?: RegistryOptions | Registry;
   readonly publicUrl?: string;
 }
 
 const ASSET = /^\/assets\/([A-Za-z0-9_.-]{1,128})\/([A-Za-z0-9_.-]{1,128})\/([A-Za-z0-9_.-]{1,128})$/;
 
-/** AgentSpace's stores of one server: uploads, and the records whose packages they are. */
+/** AgentSpace's stores of one server: uploads, and the records of their packages. */
 export class AgentSpaceStores implements AsyncDisposable {
   readonly assets: AssetStore | null;
   readonly registry: Registry | null;
@@ -39,7 +39,7 @@ export class AgentSpaceStores implements AsyncDisposable {
     this.#owned = owned;
   }
 
-  /** Opens what the options name. Rejects with a `StoreError`, or with a `TypeError` for an invalid address. */
+  /** Opens the stores in the options. Rejects with a `StoreError`, or with a `TypeError` for an invalid address. */
   static async open(engine: Engine, options: StoreOptions): Promise<AgentSpaceStores> {
     const base = options.assets === undefined ? undefined : (options.assets.publicUrl ?? options.publicUrl);
     const publicUrl = base === undefined ? null : URL.parse(base);
@@ -73,7 +73,7 @@ export class AgentSpaceStores implements AsyncDisposable {
     await addAssets(app, this.assets, this.publicUrl);
   }
 
-  /** The place of an upload, if a link is the address of one here; `host`: that of a request. */
+  /** The place of an upload, if a link is its address on this server; `host`: that of a request. */
   uploadAt(link: string, host: string): string | undefined {
     const url = URL.parse(link);
     const bases = [this.publicUrl?.href.replace(/\/$/, ""), `http://${host}`];

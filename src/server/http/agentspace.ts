@@ -151,7 +151,7 @@ function addReading(app: FastifyInstance, registry: Registry, gate: ScopedEngine
     return sendJson(reply, 200, { input: tool?.inputSchema, output: tool?.outputSchema });
   });
   add("/commands", API.GET_COMMANDS, async (id, scope, reply) => {
-    // Only its code says it, which runs nowhere but in an isolate.
+    // The commands are defined only in its code, which runs only in an isolate.
     const { commands } = await registry.load(id, scope);
     return sendJson(reply, 200, { supported: commands !== undefined, commands: commands ?? [] });
   });
@@ -187,7 +187,7 @@ interface ReadQuery {
   readonly limit?: number;
 }
 
-/** The query of a list or a search; what is wrong with it, if something is. */
+/** The query of a list or a search; a string describes a mistake in it. */
 function readQuery({ query }: FastifyRequest): ReadQuery | string {
   const { tag = [], limit, ...texts } = isObject(query) ? query : {};
   const tags = [tag].flat() as readonly unknown[];

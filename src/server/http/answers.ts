@@ -13,12 +13,14 @@ import type { Sender, UnreadBudget } from "./unread-budget.ts";
 
 const NAME_SHOWN_MAX = 128;
 const JSON_TYPE = "application/json; charset=utf-8";
-/** Response size in bytes up to which the kernel's socket buffer takes all, even if the client reads nothing. */
+/** Response size in bytes up to which the kernel's socket buffer takes all, even if the client does not read. */
 const WRITTEN_AT_ONCE = 64 * 1024;
-/** Length from which a text is written in pieces, and that of a piece, in UTF-16 units: this takes no loop 5 ms. */
+/**
+ * Length from which a text is written in pieces, and that of a piece, in UTF-16 units: a piece takes less than 5 ms.
+ */
 export const LONG = 1024 * 1024;
 const PIECE = 256 * 1024;
-/** Time after which a refused call may be sent again, where nothing tells how long it will take. */
+/** Time after which a refused call may be retried, if its waiting time is unknown. */
 const RETRY_AFTER_MS = 1_000;
 export const CALLS_URL = "/v1/calls";
 const NESTED_TOO_DEEPLY = "the output is nested too deeply to be written as JSON";
@@ -52,7 +54,7 @@ export function sendResult(reply: FastifyReply, result: ToolResult): FastifyRepl
   return sendAnswer(reply, answerOf(result));
 }
 
-/** The response that tells a result. `basePath`: the path below which the routes are mounted. */
+/** The response with a result. `basePath`: the path below which the routes are mounted. */
 export function answerOf(result: ToolResult, basePath = ""): Answer {
   const { error, parts } = writeResult(result);
   const isRepeated = result.metadata["isRepeated"] === true;
@@ -155,12 +157,12 @@ export function answerToError({ code, statusCode }: Partial<FastifyError>, bodyB
   }
 }
 
-/** An error that is not a result, and that one sentence tells. */
+/** An error that is not a result, with a one-sentence message. */
 function plainProblem(status: number, message: string): Answer {
   return problemAnswer(problem(status, message, message));
 }
 
-/** The response that tells a problem. */
+/** The response with a problem. */
 export function problemAnswer(told: Problem<unknown>): Answer {
   return { status: told.status, headers: NO_HEADERS, parts: [JSON.stringify(told)], type: PROBLEM_TYPE };
 }
@@ -210,11 +212,11 @@ export function writeAnswer(
   if (length > WRITTEN_AT_ONCE) dropUnread(response, unreadMs);
   unread?.holdUntilSent(response, sender, length);
   if (text !== null) response.end(text);
-  // A client that is gone ends it early.
+  // A disconnected client ends it early.
   else pipeline(Readable.from(piecesOf(parts)), response).catch(() => undefined);
 }
 
-/** Names and values of headers, one after the other, as Node takes them. */
+/** Names and values of headers, alternating, in the form that Node accepts. */
 export function pairsOf(headers: Readonly<Record<string, string>>): readonly string[] {
   return headers === NO_HEADERS ? [] : Object.entries(headers).flat();
 }
@@ -256,7 +258,7 @@ function retryAfter(details: unknown): number | undefined {
 
 declare module "fastify" {
   interface FastifyInstance {
-    /** Maximum time, in milliseconds, that a client may read nothing of a complete response. */
+    /** Maximum time, in milliseconds, without reads of a complete response by its client. */
     unreadMs?: number;
   }
 }

@@ -25,7 +25,7 @@ export interface AppOptions {
   readonly bodiesBytes?: number;
   /** Counter of requests. Default: none. */
   readonly traffic?: Traffic;
-  /** Options of an app without a listener, whose requests come from somebody else's server. */
+  /** Options of an app without a listener, which receives requests from another server. */
   readonly mount?: Mount;
 }
 
@@ -33,7 +33,7 @@ export interface AppOptions {
 export interface Mount {
   /** Gives a request without a route back to the server; `false` if the server does not take it. */
   readonly passOn: (request: IncomingMessage) => boolean;
-  /** Adds what stands before the checks of bodies. */
+  /** Adds the routes and hooks before the checks of bodies. */
   readonly addTo: (app: FastifyInstance) => void;
   /** A body that the server has read and parsed before. */
   readonly parsedBodyOf: (request: FastifyRequest) => ParsedBody | null;
@@ -53,7 +53,7 @@ export async function createApp(
     requestTimeout: requestMs,
     keepAliveTimeout: keepAliveMs,
     http: {
-      // Refused by `requireSoundHead` in the form of a result, which Node would not do.
+      // `requireSoundHead` refuses it in the form of a result, which Node would not do.
       requireHostHeader: false,
       headersTimeout: headersMs,
       maxHeaderSize: HEAD_MAX_BYTES,

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { MAX_LIMITS } from "../../kernel/base/limits.ts";
 import { sendOverBudget } from "./answers.ts";
 
-/** Default of the maximum size of a body: the maximum input of a tool, and what stands around it. */
+/** Default of the maximum size of a body: the maximum input of a tool, and the JSON around it. */
 export const BODY_BYTES_DEFAULT = MAX_LIMITS.inputBytes + 64 * 1024;
 export const BODIES_BYTES_DEFAULT = 512 * 1024 * 1024;
 /** Shorter bodies are not counted: connection limits bound their number. */

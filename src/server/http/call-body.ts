@@ -32,11 +32,11 @@ const PAUSES = ["return", "wait", "refuse"] as const;
 /** One object for all calls without options. */
 export const NO_OPTIONS: ExecuteOptions = Object.freeze({});
 
-/** Calls of a batch's body, in order; a string in the place of an invalid call says what is wrong with it. */
+/** Calls of a batch's body, in order; a string in the place of an invalid call describes the mistake. */
 export type ParsedBatch = readonly (ParsedCall | string)[];
 
 /**
- * Parses the body of `POST /v1/execute`; returns a string that says what is wrong with an invalid one. Checks only the
+ * Parses the body of `POST /v1/execute`; returns a string that describes the mistake in an invalid one. Checks only the
  * shape that the engine's types promise; the engine validates the values.
  */
 export function parseCall(body: unknown): ParsedCall | string {
@@ -57,8 +57,8 @@ export function parseCall(body: unknown): ParsedCall | string {
 }
 
 /**
- * Parses the body of `POST /v1/execute/batch`; returns a string that says what is wrong with an invalid one. An invalid
- * call fails alone. The batch's options apply to all calls; a call's own options override them.
+ * Parses the body of `POST /v1/execute/batch`; returns a string that describes the mistake in an invalid one. An
+ * invalid call fails alone. The batch's options apply to all calls; a call's own options override them.
  */
 export function parseBatch(body: unknown, callsMax: number): ParsedBatch | string {
   if (!isObject(body)) return 'the body is not an object such as {"calls":[{"name":"add","arguments":{"a":1,"b":2}}]}';
@@ -129,7 +129,7 @@ function isWait(value: unknown): value is number {
 /** The preference `wait` of RFC 7240, in seconds. */
 const PREFERS_WAIT = /(?:^|,)\s*wait\s*=\s*"?(\d{1,9})"?\s*(?:[,;]|$)/i;
 
-/** Adds what the header `Prefer: wait=25` says to the options of a call that say nothing of pauses themselves. */
+/** Adds the header `Prefer: wait=25` to the options of a call without an option for pauses. */
 function withPreference(options: ExecuteOptions, header: string | string[] | undefined): ExecuteOptions {
   const seconds = PREFERS_WAIT.exec(String(header))?.[1];
   if (seconds === undefined || options.pause !== undefined) return options;
@@ -152,8 +152,8 @@ export function readCall(body: unknown, headers: IncomingHttpHeaders): ParsedCal
 }
 
 /**
- * Adds the key of the `Idempotency-Key` header, quoted or not, to a call's options; returns a string that says what is
- * wrong with an invalid one. The engine validates the key itself.
+ * Adds the key of the `Idempotency-Key` header, quoted or not, to a call's options; returns a string that describes the
+ * mistake in an invalid one. The engine validates the key itself.
  */
 function withHeaderKey(options: ExecuteOptions, header: string | string[] | undefined): ExecuteOptions | string {
   if (header === undefined) return options;

@@ -7,9 +7,9 @@ import { sendResult, writeResult } from "./answers.ts";
 import { EventStream } from "./event-stream.ts";
 
 /**
- * Responds to a call with an event stream: `log`, `progress` and `capability` as they occur, `paused` where it has to wait,
- * `dropped` if the client was too slow for some, and one final `result`. A call refused at once gets a plain response with
- * the status of its error.
+ * Responds to a call with an event stream: `log`, `progress` and `capability` as they occur, `paused` if it has to
+ * wait, `dropped` if the client was too slow for some, and one final `result`. A call refused at once gets a plain
+ * response with the status of its error.
  */
 export async function streamCall(
   reply: FastifyReply,

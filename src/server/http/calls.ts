@@ -59,7 +59,7 @@ export function addCalls(app: FastifyInstance, { gate, batchCalls, basePathOf = 
   refuseOthers(app, BATCH_URL, ["POST"]);
 }
 
-/** A request whose body has been read, and who has sent it. */
+/** A request whose body has been read, and its sender. */
 interface Sent {
   readonly body: unknown;
   readonly caller: Caller;

@@ -37,8 +37,8 @@ const TOO_MANY: Farewell = {
 const ending = new WeakSet<Socket>();
 
 /**
- * Responds to an unreadable request in the form of a result and closes its connection. `tell` receives the status.
- * While earlier calls on the connection have no response, the client would take this one for theirs: then the
+ * Responds to an unreadable request in the form of a result and closes its connection. `tell` receives the status. If
+ * earlier calls on the connection have no response yet, the client would mistake this one for theirs: then the
  * connection is only closed.
  */
 export function answerClientError(error: NodeJS.ErrnoException, socket: Socket, tell: (status: number) => void): void {

@@ -9,7 +9,7 @@ const READ: readonly HTTPMethods[] = ["GET", "HEAD"];
 const DECLARATIONS = "/v1/code/declarations";
 const CHECK = "/v1/code/check";
 
-/** Adds the routes of code mode: what models read, and the mistakes of a program. Programs run with `/v1/execute`. */
+/** Adds the routes of code mode: the texts for models, and the checks of a program. Programs run with `/v1/execute`. */
 export function addCode(app: FastifyInstance, { engine, gate }: Surface): void {
   // The engine may be configured anew with code mode, or without.
   const onRequest = async (_request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> =>

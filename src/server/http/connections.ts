@@ -13,7 +13,7 @@ export interface ConnectionLimits {
   readonly requestMs: number;
   /** Maximum idle time between requests. Default 72,000: above that of most load balancers, which close first. */
   readonly keepAliveMs: number;
-  /** Maximum time that a client may read nothing of a complete response. Default 60,000. */
+  /** Maximum time without reads of a complete response by its client. Default 60,000. */
   readonly unreadMs: number;
   /**
    * Maximum length of all responses that their clients have not read, in UTF-16 units. Beyond it, connections of the

@@ -34,7 +34,7 @@ export function addConnectors(app: FastifyInstance, surface: Surface): void {
   addLogin(app, surface);
 }
 
-/** A browser begins with what an administrator got, and comes back with a state that only the two of them know. */
+/** A browser starts with the link of an administrator, and returns with a state that is secret between the two. */
 function addLogin(app: FastifyInstance, { engine, publicUrl, basePathOf = () => "" }: Surface): void {
   app.post<{ Params: { name: string }; Querystring: { tenant?: unknown } }>(
     LOGIN,

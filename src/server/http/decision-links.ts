@@ -17,8 +17,8 @@ type LinkRequest = FastifyRequest<{ Params: { token: string } }>;
 type Page = readonly [status: number, html: string];
 
 /**
- * Adds the pages of links in notifications. Who follows one needs no key: the link itself allows one decision. To look
- * decides nothing, as programs that check mails for bad links look, too.
+ * Adds the pages of links in notifications. They need no key: the link itself permits one decision. Opening a page
+ * decides nothing, as programs that check links in mails open it, too.
  */
 export function addDecisionLinks(app: FastifyInstance, { engine }: Surface): void {
   const failures = new Failures();
@@ -58,7 +58,7 @@ export function addDecisionLinks(app: FastifyInstance, { engine }: Surface): voi
     reply.headers(PAGE_HEADERS);
     if (await failures.isExhausted(request.ip)) return tooMany(reply);
     const [status, html] = (await work().catch(refused)) ?? [404, messagePage(UNKNOWN)];
-    // Links cannot be guessed; who tries is slowed down.
+    // Links cannot be guessed; clients that try are slowed down.
     if (status === 404 && (await failures.note(request.ip)) > 0) return tooMany(reply);
     return reply.code(status).send(html);
   }

@@ -21,7 +21,7 @@ export const PAGE_HEADERS = {
   "x-robots-tag": "noindex",
 } as const;
 
-/** The page that shows what a link decides, with a form for each decision. */
+/** The page that shows the decision of a link, with a form for each choice. */
 export function decisionPage({ call, wait }: Extract<LinkedCall, { readonly kind: "open" }>): string {
   const values = seen(indented(wait.arguments));
   const isShown = values.length <= SHOWN_MAX;
@@ -39,7 +39,7 @@ ${until}${isShown ? form("approve", "Approve") : ""}${form("refuse", "Refuse")}`
   );
 }
 
-/** A page that says one thing. */
+/** A page with one message. */
 export function messagePage(message: string): string {
   return page("Calls that wait", `<p>${plain(message)}</p>`);
 }

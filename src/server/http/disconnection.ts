@@ -36,12 +36,12 @@ export function hasCalls(socket: Socket): boolean {
   return (connections.get(socket)?.unfinished ?? 0) > 0;
 }
 
-/** Ends the calls of a connection as if its client were gone; the client still gets their results. */
+/** Ends the calls of a connection as if its client had disconnected; the client still gets their results. */
 export function abandonCalls(socket: Socket): void {
   const connection = connections.get(socket);
   if (connection === undefined) return;
   connection.controller.abort();
-  // Later calls of the connection are not meant.
+  // Later calls of the connection are unaffected.
   connection.controller = new AbortController();
 }
 

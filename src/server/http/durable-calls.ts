@@ -28,7 +28,7 @@ const SIGNAL = `${CALL}/signals/:name`;
 const CANCEL = `${CALL}/cancel`;
 const UNDO = `${CALL}/undo`;
 const CALLER = "/v1/caller";
-/** How ids of durable calls begin. */
+/** Form of the ids of durable calls. */
 const ID = /^c_[\w.-]{1,126}$/;
 const FILTERS: readonly string[] = ["state", "stale", "tool", "tenant", "limit", "cursor", "values"];
 const DECISION = [
@@ -50,7 +50,7 @@ export function isDurableId(id: string): boolean {
   return ID.test(id);
 }
 
-/** Adds the routes by which calls that wait go on: decisions, signals, and their end. */
+/** Adds the routes that continue waiting calls: decisions, signals, and cancellation. */
 export function addDurableCalls(app: FastifyInstance, { gate, onDrain }: Surface): void {
   const endOf = endsWithClient(onDrain);
   const decide = { config: { role: "approve", api: DECIDE_CALL } } as const;
@@ -92,7 +92,7 @@ export function addDurableCalls(app: FastifyInstance, { gate, onDrain }: Surface
   );
   refuseOthers(app, UNDO, ["POST"]);
 
-  // A page asks before it offers what would be refused.
+  // A page requests this before it offers actions that would be refused.
   app.get(CALLER, { config: { role: ROLES, api: GET_CALLER } }, (request, reply) => {
     const { key, tenant, roles } = callerOf(request);
     return sendJson(reply, 200, { key, tenant, roles: [...roles] });
@@ -144,7 +144,7 @@ async function answer(reply: FastifyReply, work: () => Promise<Answer>): Promise
     if (!(error instanceof DecisionConflict)) throw error;
     const { message, call } = error;
     const { id, state } = call;
-    // Who sends signals need not be who may read the call.
+    // A sender of signals may lack permission to read the call.
     const shown = reply.request.routeOptions.config.role === "approve" ? call : { id, state };
     const told: Problem<string> & { readonly call: object } = { ...problem(409, message, message), call: shown };
     return sendAnswer(reply, problemAnswer(told));
@@ -176,7 +176,7 @@ function readReason(body: unknown): string | undefined {
   throw new RangeError(`reason is a text of at most ${REASON_MAX} characters`);
 }
 
-/** The page of durable calls that a query asks for. Throws a `RangeError` where it has an unknown name or a wrong value. */
+/** The page of durable calls for a query. Throws a `RangeError` if the query has an unknown name or a wrong value. */
 export async function durablePage(
   calls: CallerDurableCalls,
   query: Readonly<Record<string, unknown>>,
@@ -200,7 +200,7 @@ export async function durablePage(
   return values === "true" ? page : { ...page, calls: page.calls.map(withoutValues) };
 }
 
-/** What a list shows of a call: arguments and results may be long. */
+/** A call without its long parts, for a list: arguments and results may be long. */
 function withoutValues(call: DurableCall): DurableCall {
   return { ...call, waits: call.waits.map(bareWait), result: null };
 }

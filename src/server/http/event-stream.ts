@@ -83,7 +83,7 @@ export class EventStream {
     const release = this.#reply.server.unread?.hold(this.#reply.request, length);
     const onRead = (): void => release?.();
     if (length <= LONG) response.end(head + continued(parts.join("")) + END, onRead);
-    // A client that is gone ends it early.
+    // A disconnected client ends it early.
     else pipeline(Readable.from(longEvent(head, parts)), response).then(onRead, onRead);
     dropUnread(response, this.#unreadMs);
   }
@@ -118,7 +118,7 @@ export function writeTogether(response: ServerResponse, text: string, onRead?: (
   response.write(text, onRead);
 }
 
-/** Sends what was written together: Node 24 loses it where the response ends in the same turn. */
+/** Sends the data that was written together: Node 24 loses it if the response ends in the same turn. */
 export function sendGathered(response: ServerResponse): void {
   while (response.writableCorked > 0) response.uncork();
 }
@@ -128,7 +128,7 @@ function frame(event: string, id: string, data: string): string {
   return `event: ${event}\nid: ${id}\ndata: ${continued(data)}\n\n`;
 }
 
-/** An event in pieces. A line that ends between two of them ends twice, which JSON allows where it has line ends. */
+/** An event in pieces. A line that ends between two of them ends twice, which JSON allows between its tokens. */
 async function* longEvent(head: string, parts: readonly string[]): AsyncGenerator<Buffer> {
   yield Buffer.from(head);
   yield* piecesOf(parts, continued);

@@ -3,14 +3,14 @@ import type { RequestFailure } from "../../kernel/engine/telemetry/events.ts";
 
 declare module "fastify" {
   interface FastifyInstance {
-    /** Hears of requests that were answered with 500. */
+    /** Receives requests that were answered with 500. */
     tellFailure?: (failure: RequestFailure) => void;
   }
 }
 
 const TEXT_MAX = 4_000;
 
-/** Answers requests of a scope whose handlers throw, and tells of those that are answered with 500. */
+/** Answers requests of a scope whose handlers throw, and reports those that are answered with 500. */
 export function answerErrors(
   scope: FastifyInstance,
   answer: (reply: FastifyReply, error: FastifyError) => FastifyReply,
@@ -27,7 +27,7 @@ export function answerErrors(
   });
 }
 
-/** Whatever was thrown. */
+/** The error of any thrown value. */
 function errorOf(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));
 }

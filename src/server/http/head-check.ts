@@ -9,17 +9,17 @@ const AUTHORITY = /^https?:\/\/([^/?#]*)/i;
 
 type Head = Pick<IncomingMessage, "headers" | "rawHeaders" | "httpVersion" | "url">;
 
-/** Why a head is refused. */
+/** Reason for refusing a head. */
 interface Problem {
   readonly status: 400 | 415 | 501;
   readonly message: string;
 }
 
 /**
- * Refuses heads that Node's parser accepts and that a proxy could read in another way than this server: several hosts or
- * none (except in HTTP/1.0), several keys or content types, a host that is no host, a fragment in the target, and a
- * transfer coding besides `chunked`. Also a body in a content coding, which nothing here decodes.
- * Where the target has a host of its own, that is the request's (RFC 9112, section 3.2.2).
+ * Refuses heads that Node's parser accepts and that a proxy could read in another way than this server: several hosts
+ * or none (except in HTTP/1.0), several keys or content types, an invalid host, a fragment in the target, and a
+ * transfer coding besides `chunked`. Also a body in a content coding, which the server does not decode. If the target
+ * has a host of its own, that is the request's (RFC 9112, section 3.2.2).
  */
 export function requireSoundHead(app: FastifyInstance): void {
   app.addHook("onRequest", ({ raw }, reply, next) => {
@@ -34,7 +34,7 @@ export function requireSoundHead(app: FastifyInstance): void {
   });
 }
 
-/** Whether a head is that of most requests: it has one host, and nothing else that `requireSoundHead` looks at. */
+/** Whether a head is a common one: it has one host, and no other header that `requireSoundHead` checks. */
 export function isPlainHead(head: Head): boolean {
   const { headers, url = "" } = head;
   const isPath = url.startsWith("/") && !url.includes("#");
@@ -66,12 +66,14 @@ function invalid(message: string): Problem {
   return { status: 400, message };
 }
 
-/** Headers of which Node keeps the first alone, and a proxy perhaps the last: whose request it is, and how it is read. */
+/**
+ * Headers of which Node keeps only the first, and a proxy perhaps the last: they determine the caller and the parsing.
+ */
 const SINGLE: readonly string[] = ["Host", "Authorization", "Content-Type"];
 
 const SINGLE_NAMES = SINGLE.map((name) => name.toLowerCase());
 
-/** One of these that a request has several times; else `null`. */
+/** The first of these that a request has several times; else `null`. */
 function repeatedOf({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): string | null {
   let found = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {

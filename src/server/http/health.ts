@@ -19,7 +19,7 @@ export function addMetrics(app: FastifyInstance, { engine, processMetrics = true
   refuseOthers(app, "/metrics", ["GET", "HEAD"]);
 }
 
-/** Responds with metrics: in Prometheus' own format, or in that of OpenMetrics where the client prefers it. */
+/** Responds with metrics: in Prometheus' own format, or in that of OpenMetrics if the client prefers it. */
 export async function sendMetrics(
   { headers }: FastifyRequest,
   reply: FastifyReply,
@@ -30,7 +30,7 @@ export async function sendMetrics(
   return reply.header("content-type", isOpen ? OPEN_METRICS_TYPE : Registry.PROMETHEUS_CONTENT_TYPE).send(text);
 }
 
-/** Adds what names the authorization server whose tokens are accepted. */
+/** Adds the metadata about the authorization server whose tokens are accepted. */
 export function addResourceMetadata(app: FastifyInstance, metadata: ResourceMetadata): void {
   for (const [url, document] of metadata.documents()) {
     const api = url.endsWith("/mcp") ? ("none" as const) : GET_RESOURCE_METADATA;
@@ -69,7 +69,7 @@ export function addHealth(app: FastifyInstance, { engine, isDraining }: Surface)
   refuseOthers(app, "/readyz", ["GET", "HEAD"]);
 }
 
-/** A refused reload for anybody: its reason may quote the configuration. */
+/** A refused reload, for unauthenticated clients: its reason may quote the configuration. */
 function wordsOfReload({ at, failures, inForceSince }: FailedReload): string {
   const times = failures === 1 ? "" : `, the last of ${failures}`;
   return `the reload of ${at}${times} was refused, and the configuration of ${inForceSince} is in force: the log and GET /v1/stats say why`;

@@ -60,11 +60,11 @@ export function addJsonBodies(
 }
 
 /**
- * The value of a body. Throws the error of an invalid one. Keys such as `__proto__` are ordinary data: `JSON.parse` makes
- * them own properties, nothing here copies by assignment, and they enter the isolate as JSON text.
+ * The value of a body. Throws the error of an invalid one. Keys such as `__proto__` are ordinary data: `JSON.parse`
+ * makes them own properties, nothing here copies by assignment, and enter the isolate as JSON text.
  */
 export function readShortBody(body: string): unknown {
-  // A body of nothing but brackets would block this thread for seconds and take thirty times its size in memory.
+  // A body of brackets only would block this thread for seconds and take thirty times its size in memory.
   const excess = describeExcess(body);
   if (excess !== null) throw excessive(excess);
   try {
@@ -85,7 +85,7 @@ class LongBody {
   readonly #cutting: Cutting;
   readonly #work: HostWorkQueue;
   readonly #payer: WorkPayer;
-  /** Stands for the arguments in the text that is parsed. Nobody can know it before, so no body contains it. */
+  /** Replaces the arguments in the parsed text. It is random, so no body contains it. */
   readonly #mark = randomUUID();
 
   constructor(text: string, cutting: Cutting, work: HostWorkQueue, payer: WorkPayer) {
@@ -136,7 +136,7 @@ class LongBody {
     if (this.#text[start] === "{") {
       parseWhenRead(call, "arguments", await this.#withoutBreaks(start, end, blanks), parseForWriting);
     }
-    // The engine refuses anything else but `null`, whatever it contains.
+    // The engine refuses any other value except `null`.
     else Object.assign(call, { arguments: this.#text.startsWith("null", start) ? null : [] });
   }
 

@@ -49,7 +49,7 @@ export function addKeptCalls(app: FastifyInstance, surface: Surface): void {
     return answerFound(reply, async () => {
       const call = await gate.durableFor(caller).ended(id, { waitMs: waitOf(request.query), signal });
       if (call !== undefined) return durableAnswer(call);
-      // Callers name their calls as they like.
+      // A caller may name another call by an id of this form.
       return caller.roles.has("calls") && engine.calls.status() !== undefined ? gate.getCall(caller, id) : undefined;
     });
   });
@@ -106,9 +106,9 @@ function withResult(judged: object, result: ToolResult): readonly string[] {
   return [`${JSON.stringify(judged).slice(0, -1)},"result":`, ...writeResult(result).parts, "}"];
 }
 
-/** Streams calls until the client is gone or the server stops. What is wrong is answered before the stream begins. */
+/** Streams calls until the client disconnects or the server stops. Mistakes are answered before the stream begins. */
 async function watch(reply: FastifyReply, open: () => AsyncIterable<CallSummary>): Promise<FastifyReply> {
-  // The client may have gone while its key was looked up.
+  // The client may have disconnected while its key was looked up.
   if (reply.raw.destroyed) return reply.hijack();
   let calls: AsyncIterable<CallSummary>;
   try {
@@ -145,7 +145,7 @@ function refuse(reply: FastifyReply, status: number, message: string): FastifyRe
   return sendAnswer(reply, problemAnswer(problem(status, message, message)));
 }
 
-/** The filter of a query. Throws a `RangeError` where it has an unknown name or a wrong value. */
+/** The filter of a query. Throws a `RangeError` if it has an unknown name or a wrong value. */
 function filterOf({ query }: FastifyRequest): CallFilter {
   const given = Object.entries(query as Readonly<Record<string, unknown>>);
   const unknown = given.find(([name]) => !NAMES.includes(name));

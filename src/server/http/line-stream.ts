@@ -7,8 +7,8 @@ export const LINES = "application/x-ndjson";
 const LINE_ENDS = /[\r\n]+/g;
 
 /**
- * Lines of JSON to one client. None is dropped: what the client has not read counts against the budget of unread
- * responses, and may cost it its connection.
+ * Lines of JSON to one client. None is dropped: unread lines count against the budget of unread responses, beyond which
+ * the client may lose its connection.
  */
 export class LineStream {
   readonly #reply: FastifyReply;
@@ -23,7 +23,7 @@ export class LineStream {
   send(json: string): void {
     const { raw, request, server } = this.#reply;
     if (raw.writableEnded) return;
-    // Between tokens of JSON, where alone they may stand, line ends are blanks.
+    // Line ends are blanks here: JSON allows them only between tokens.
     const line = `${/[\r\n]/.test(json) ? json.replaceAll(LINE_ENDS, " ") : json}\n`;
     writeTogether(raw, line, server.unread?.hold(request, line.length));
   }

@@ -22,7 +22,7 @@ declare module "fastify" {
 
 /**
  * Limits the responses that a connection holds in memory: one packet may contain hundreds of requests from a client
- * that reads no response. A response ends when the system has accepted all of it.
+ * that reads no response. A response ends when the operating system has accepted all of it.
  */
 class Pipelining {
   readonly #connections = new WeakMap<Socket, Connection>();

@@ -6,7 +6,7 @@ export const PROBLEM_TYPE = "application/problem+json; charset=utf-8";
 
 /** An error that is not a result: problem details of RFC 9457, beside `error`, which older clients read. */
 export interface Problem<T> {
-  /** No type of its own: the status says what it is. */
+  /** No type of its own: the status defines it. */
   readonly type: "about:blank";
   readonly title: string;
   readonly status: number;

@@ -18,7 +18,7 @@ export class ResourceMetadata {
     this.#path = pathname.replace(/\/$/, "");
   }
 
-  /** Parameter of `WWW-Authenticate` that names the metadata of what was asked for. */
+  /** Parameter of `WWW-Authenticate` that names the metadata of the requested resource. */
   challenge(url: string): string {
     const of = /^\/mcp(?:\?|$)/.test(url) ? MCP : "";
     return `, resource_metadata="${this.#origin}${WELL_KNOWN}${this.#path}${of}"`;

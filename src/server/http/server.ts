@@ -32,7 +32,7 @@ export type { SiteOptions } from "./origin-check.ts";
 export interface ServerOptions extends SiteOptions {
   /** Address to listen on: a loopback address, unless there are keys or `allowAnybody` is set. Default 127.0.0.1. */
   readonly host?: string;
-  /** Keys of clients. Default: none; anybody on this machine may use the server, except as `admin` says. */
+  /** Keys of clients. Default: none; every user of this machine may use the server, with the restriction by `admin`. */
   readonly keys?: readonly KeyOptions[] | Keys;
   /** An authorization server whose tokens are accepted besides the keys. It needs `publicUrl`. Default: none. */
   readonly oauth?: OAuthOptions | Tokens;
@@ -42,8 +42,8 @@ export interface ServerOptions extends SiteOptions {
    */
   readonly allowAnybody?: boolean;
   /**
-   * `open`: without keys, anybody on this machine may register and remove tools; only on a loopback address. Default:
-   * both need a key with the role `admin`.
+   * `open`: without keys, every user of this machine may register and remove tools; only on a loopback address.
+   * Default: both need a key with the role `admin`.
    */
   readonly admin?: "open";
   /** Default 8080; 0 for any free port. */
@@ -69,7 +69,7 @@ export interface ServerOptions extends SiteOptions {
   readonly drainDelayMs?: number;
   /** Storage of uploaded AgentSpace packages. Default: none, and no routes for them. */
   readonly assets?: ServedAssets;
-  /** AgentSpace's registry: one that is open, or how it is opened. Default: none, and no routes for it. */
+  /** AgentSpace's registry: an open one, or the options to open one. Default: none, and no routes for it. */
   readonly agentspace?: RegistryOptions | Registry;
   /**
    * Whether `/metrics` includes this process: memory, files, CPU time, event loop delay. Default: true, unless the
@@ -129,7 +129,7 @@ async function serve(engine: Engine, options: ServerOptions, stores: AgentSpaceS
   try {
     await app.ready();
     await listen(app.server, options);
-    // The address of an inherited socket is known only now.
+    // The address of an inherited socket is unknown before.
     const bound = app.server.address();
     if (typeof bound === "object" && bound !== null) requireLoopback(bound.address, hasKeys(access), options);
   } catch (error) {

@@ -31,8 +31,8 @@ interface ShortRoute {
 
 /**
  * Answers most requests that run tools without the framework, which costs more than the rest of a short call: those
- * with a short body, from a caller who may send it, and with nothing unusual in the head. Every other request goes
- * through the framework's hooks and routes. Both ways share their checks, and their answers are the same.
+ * with a short body, from a permitted caller, and without unusual headers. Every other request goes through the
+ * framework's hooks and routes. Both ways share their checks, and their answers are the same.
  */
 export function addShortWay(app: FastifyInstance, surface: Surface): void {
   const way = new ShortWay(app, routesOf(app, surface));
@@ -77,7 +77,7 @@ class ShortWay {
     this.#head = pairsOf(app.access.headers);
   }
 
-  /** Answers a request; `false` if it is for the framework, and nothing has been done for it. */
+  /** Answers a request; `false` if the framework has to answer it, and nothing has been done yet. */
   take(request: IncomingMessage, response: ServerResponse): boolean {
     const route = this.#routes.get(request.url ?? "");
     if (route === undefined || request.method !== "POST") return false;

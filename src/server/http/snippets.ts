@@ -65,7 +65,7 @@ function definitionOf({ body, params }: FastifyRequest<Route>): SnippetDefinitio
     const message = `${String(odd).slice(0, 64)} is not known; the body is an object with ${MEMBERS.slice(1).join(", ")}`;
     throw new GloveboxError("invalid_arguments", message);
   }
-  // The engine checks it, whatever it is.
+  // The engine checks any value.
   return { ...body, name: params.name } as unknown as SnippetDefinition;
 }
 

@@ -16,7 +16,7 @@ export interface StatsSnapshot extends Pick<
   readonly restarts: number;
   /** Names of the connectors that need a login. */
   readonly needLogin: readonly string[];
-  /** What somebody has to mend though calls run: what is wrong, what it means, and what to do. */
+  /** Problems that an operator has to solve, although calls run: the problem, its effect, and the remedy. */
   readonly problems: readonly string[];
   /** Tools with calls in that second, the busiest first; at most 50. */
   readonly tools: readonly ToolRates[];
@@ -38,7 +38,7 @@ export interface ServerSources {
 }
 
 const PERIOD_MS = 1_000;
-/** Delay of the first snapshot, shorter than the period so that a new watcher sees something soon. */
+/** Delay of the first snapshot, shorter than the period so that a new watcher soon gets one. */
 const FIRST_MS = 250;
 
 /** Makes one snapshot each second for all watchers. Without watchers no timer runs and no call event is handled. */

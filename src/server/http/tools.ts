@@ -9,7 +9,7 @@ import { addToolAdmin } from "./tool-admin.ts";
 
 const TENANT_MAX = 256;
 
-/** Who decides about a call has to see its tool. */
+/** A person who decides about a call has to see its tool. */
 const READERS = ["execute", "approve"] as const;
 const READ: readonly HTTPMethods[] = ["GET", "HEAD"];
 const CHANGE: readonly HTTPMethods[] = ["PUT", "DELETE"];

@@ -115,7 +115,7 @@ export function addTraffic(app: FastifyInstance, traffic: Traffic): void {
   });
 }
 
-/** Counts a request when its response is complete, or its client is gone. */
+/** Counts a request when its response is complete, or its client has disconnected. */
 export function measure(meter: RouteMeter, method: string, response: ServerResponse): void {
   const startMs = performance.now();
   response.on("close", () => {

@@ -13,7 +13,7 @@ declare module "fastify" {
 const COUNTED_FROM = 16 * 1024;
 const RELEASED = (): void => undefined;
 
-/** A request, with who has sent it. */
+/** A request, with its sender. */
 export type Sender = Pick<FastifyRequest, "raw" | "caller" | "ip">;
 
 /** Share of the budget that one connection holds. */
@@ -24,14 +24,14 @@ interface Holding {
 
 /**
  * Memory budget of all responses that wait for their clients, or for the rest of their batch. Beyond it, the owner that
- * holds most loses the connection with which it holds most: clients that read nothing fill the budget only for
- * themselves. Lengths are UTF-16 units.
+ * holds most loses the connection that holds most: clients that do not read fill the budget only for themselves.
+ * Lengths are UTF-16 units.
  */
 export class UnreadBudget {
   readonly #max: number;
   #length = 0;
   readonly #owners = new Map<string, number>();
-  /** Those that have held something for the longest time first. */
+  /** Longest holders first. */
   readonly #connections = new Map<Socket, Holding>();
 
   constructor(max: number) {

@@ -18,7 +18,7 @@ const HEAD_BYTES = 16 * 1024;
 const REQUEST_MS = 10_000;
 const KEEP_ALIVE_MS = 72_000;
 
-/** A worker machine, as its surface sees it. */
+/** The part of a worker machine that its surface uses. */
 export interface WatchedMachine {
   /** `null` until it has started. */
   readonly machine: () => Machine | null;
@@ -31,7 +31,7 @@ export interface WorkerSurface extends AsyncDisposable {
 }
 
 /**
- * Serves the probes and metrics of a worker machine. No key is required: it exposes nothing else, and no inputs or
+ * Serves the probes and metrics of a worker machine. No key is required: it exposes only these, without inputs or
  * outputs of tools. Rejects if it cannot listen.
  */
 export function openWorkerSurface(watched: WatchedMachine, host: string, port: number): Promise<WorkerSurface> {
@@ -39,8 +39,8 @@ export function openWorkerSurface(watched: WatchedMachine, host: string, port: n
 }
 
 /**
- * Serves the probes of a server whose start may take long, at the address of the server: it is alive, and everything
- * else is answered with 503 and the reason. Rejects if it cannot listen.
+ * Serves the probes of a server whose start may take long, at the address of the server: it is live, and all other
+ * requests are answered with 503 and the reason. Rejects if it cannot listen.
  */
 export function openStartSurface(reason: string, host: string, port: number): Promise<WorkerSurface> {
   const answer = async ({ url }: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> =>
@@ -122,7 +122,7 @@ function statusOf(stats: MachineStats | null): Status {
 type Status =
   "ready" | "starting" | "draining" | "waiting for Redis" | "waiting for an executor" | "waiting for a server";
 
-/** Reason why the machine is not ready, without addresses: anybody may read it. */
+/** Reason why the machine is not ready, without addresses: it is public. */
 function reasonOf(status: Status, stats: MachineStats | null): string | null {
   switch (status) {
     case "ready":

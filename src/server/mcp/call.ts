@@ -45,7 +45,7 @@ const LEVELS: ReadonlyMap<string, LoggingLevel> = new Map([
   ["error", "error"],
 ]);
 
-/** A tool as clients see it. */
+/** The description of a tool for clients. */
 interface DescribedTool {
   readonly tool: McpTool;
   /** Length as JSON. */
@@ -54,7 +54,7 @@ interface DescribedTool {
 
 const described = new WeakMap<ToolDescription, DescribedTool>();
 
-/** Describes a tool: once where its description cannot change, as an engine's cannot. */
+/** Describes a tool: once if its description cannot change, as with an engine's tools. */
 export function describeTool(given: ToolDescription): DescribedTool {
   const known = described.get(given);
   if (known !== undefined) return known;
@@ -64,14 +64,14 @@ export function describeTool(given: ToolDescription): DescribedTool {
   return written;
 }
 
-/** How a call is made and its result written. */
+/** How a call is made, and how its result is written. */
 interface CallSettings {
   /** Log level of the session. */
   readonly level: LoggingLevel | undefined;
   readonly tenant: string | undefined;
   /** Revision of the protocol that the client speaks, if known. */
   readonly revision: string | undefined;
-  /** Asks the client about calls that wait; `null` where none does. */
+  /** Asks the client about waiting calls; `null` if it cannot be asked. */
   readonly approvals: ElicitedApprovals | null;
   readonly capabilities: unknown;
 }
@@ -92,8 +92,8 @@ export interface CalledTool {
 
 /**
  * Runs the call of a `tools/call` request. The client receives progress if it sent a progress token, and log lines from
- * its requested level on. Cancelling the request cancels the call, and so does losing its connection, unless the client
- * comes back in time to where its stream is kept: no other client could receive the result.
+ * its requested level on. Cancelling the request cancels the call, and so does losing its connection, unless its stream
+ * is kept and the client returns in time: no other client could receive the result.
  */
 export async function callTool(
   runner: ToolRunner | ModelRunner,
@@ -136,7 +136,7 @@ function attributesOf(
   };
 }
 
-/** Writes what a call ended with for a client of some revision. */
+/** Writes the end of a call for a client of some revision. */
 function writeAnswer(
   answer: ModelAnswer,
   tool: ToolDescription,
@@ -162,7 +162,7 @@ function writeAnswer(
   return { result: { ...written, ...promised } as CallToolResult, outputSchema };
 }
 
-/** Makes a call, or goes on with one that the client was asked about, and asks it about what waits. */
+/** Makes a call, or continues one after the client's answer, and asks the client about a waiting one. */
 async function answerTo(
   runner: ToolRunner | ModelRunner,
   params: CallToolRequestParams,
@@ -192,7 +192,7 @@ async function answerOf(runner: ToolRunner | ModelRunner, call: ToolCall, option
   return showOf(runner, await runner.execute(call, options), options);
 }
 
-/** The whole output as data, which a client validates against the tool's schema: as a mark where it is long. */
+/** The whole output as data, which a client validates against the tool's schema: a mark if it is long. */
 function structuredOf(result: ToolResult, request: Request | undefined): Pick<CallToolResult, "structuredContent"> {
   const long = unreadJson(result);
   if (long === undefined || request === undefined || !long.json.startsWith("{")) {
@@ -214,8 +214,8 @@ function withLink({ content, ...others }: McpResult, kept: string | null, tool: 
 }
 
 /**
- * Whether a client of any revision gets the output as it is: older ones get only objects, others within one. What may
- * be content is parsed.
+ * Whether a client of any revision gets the output unchanged: older ones get only objects, and other values within one.
+ * Possible content is parsed.
  */
 function mayBeCopied(parts: readonly string[], outputSchema: { readonly type?: unknown } | undefined): boolean {
   const [json = ""] = parts;

@@ -23,7 +23,7 @@ const ANSWER_MS = 10 * 60_000;
 /** Open questions of one session, and questions in a row about one call. */
 const OPEN_MAX = 16;
 const ROUNDS_MAX = 8;
-/** Longest text of a question: who decides has to see all that runs. */
+/** Longest text of a question: the deciding person has to see all that runs. */
 const SHOWN_MAX = 8_000;
 /** Looks at a decided call until it has ended, and their interval. */
 const LOOKS_MAX = 600;
@@ -31,7 +31,7 @@ const LOOK_MS = 1_000;
 const REASON_MAX = 1_000;
 const ANSWER = "approval";
 
-/** Seals what a client without a session brings back. Another process does not accept it: the call waits on. */
+/** Seals the state that a client without a session sends back. Another process rejects it: the call keeps waiting. */
 const SEAL = randomBytes(32);
 
 const FORM: ElicitRequestFormParams["requestedSchema"] = {
@@ -43,7 +43,7 @@ const FORM: ElicitRequestFormParams["requestedSchema"] = {
   required: ["decision"],
 };
 
-/** A question that a client was asked, as it brings it back. */
+/** A question to a client, as the client sends it back. */
 interface Asked {
   readonly id: string;
   readonly step: number;
@@ -54,13 +54,13 @@ interface Asked {
 
 type Approval = CallWait & { readonly kind: "approval" };
 
-/** The client of a call, as far as it is asked. */
+/** The client of a call, with the parts needed to ask it. */
 interface AskedClient {
   readonly context: ServerContext;
   /** Whether it brings answers back with another request, as clients of later revisions do. */
   readonly comesBack: boolean;
   readonly capabilities: unknown;
-  /** Aborts when nobody can get the result any more. */
+  /** Aborts when no client can get the result any more. */
   readonly signal: AbortSignal;
 }
 
@@ -68,7 +68,7 @@ interface Question extends Omit<Asked, "tool"> {
   readonly message: string;
 }
 
-/** Asks the person at a client about calls that its caller may decide itself: where a rule says `self: true`. */
+/** Asks the person at a client about calls that its caller may decide itself: by rules with `self: true`. */
 export class ElicitedApprovals {
   readonly #waits: OwnWaits;
   readonly #codec: RequestStateCodec<Asked>;
@@ -83,10 +83,10 @@ export class ElicitedApprovals {
     this.#codec = createRequestStateCodec<Asked>({ key: SEAL, ttlSeconds: answerMs / 1_000, bind: () => identity });
   }
 
-  /** Rejects where a client did not get the state from this process, for the same caller, within its time. */
+  /** Rejects a state that this process has not sent, to the same caller, within its time. */
   readonly verify = (state: string, context: ServerContext): Promise<Asked> => this.#codec.verify(state, context);
 
-  /** The result of a call that waits: after the client's answer, where it can be asked. */
+  /** The result of a waiting call: after the client's answer, if it can be asked. */
   async settle(paused: ToolResult, tool: string, client: AskedClient): Promise<ToolResult | InputRequiredResult> {
     if (!takesForms(client.capabilities)) return paused;
     let result = paused;
@@ -101,7 +101,7 @@ export class ElicitedApprovals {
     return result;
   }
 
-  /** The result of a call that a client was asked about before, with what it brings back. */
+  /** The result of a call that a client was asked about before, with the client's answer. */
   async resume(tool: string, client: AskedClient): Promise<ToolResult | InputRequiredResult> {
     const { requestState, inputResponses } = client.context.mcpReq;
     const asked = requestState<Asked>();
@@ -109,20 +109,20 @@ export class ElicitedApprovals {
     const given = asked?.tool === tool ? await this.#resultOf(asked, answer, client.signal) : undefined;
     if (given === undefined)
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, "the answer is about a call that is not kept");
-    // Who gave no answer is not asked again.
+    // A client without an answer is not asked again.
     return answer === null ? given : this.settle(given, tool, client);
   }
 
-  /** What a person is asked about a call; `null` where this caller's client cannot decide it. */
+  /** The question about a call; `null` if this caller's client cannot decide it. */
   async #questionOf({ error }: ToolResult): Promise<Question | null> {
     if (error?.code !== "paused" || this.#open >= OPEN_MAX || !this.#waits.mayDecide()) return null;
     const call = await this.#waits.get(error.details?.id ?? "");
     const wait = call?.waits.find(isOwnApproval);
     if (call === undefined || wait === undefined) return null;
     const shown = visibleJson(wait.arguments as JsonValue);
-    // The message is the tool's own: it stands last, so that it cannot be taken for what runs.
+    // The message is the tool's own: it comes last, so that it cannot pass for the arguments.
     const message = `Tool: ${wait.tool ?? call.tool}\nArguments: ${shown}\n\n${seen(wait.message)}`;
-    // Who decides has to see all that runs.
+    // The deciding person has to see all that runs.
     return message.length > SHOWN_MAX ? null : { id: call.id, step: wait.step, digest: wait.digest, message };
   }
 
@@ -132,7 +132,7 @@ export class ElicitedApprovals {
     return inputRequired({ inputRequests: { [ANSWER]: ask }, requestState });
   }
 
-  /** Asks a client that is connected; `null` where it does not answer, or with something else. */
+  /** Asks a connected client; `null` without a valid answer. */
   async #ask({ message }: Question, { context: { mcpReq }, signal }: AskedClient): Promise<Answer | null> {
     const params = { mode: "form", message, requestedSchema: FORM };
     this.#open++;
@@ -141,7 +141,7 @@ export class ElicitedApprovals {
       const given = await mcpReq.send({ method: "elicitation/create", params }, timing);
       return readAnswer(inputResponse({ [ANSWER]: given }, ANSWER));
     } catch {
-      // The call waits on for somebody else.
+      // The call keeps waiting for another decision.
       return null;
     } finally {
       this.#open--;
@@ -161,7 +161,7 @@ export class ElicitedApprovals {
     try {
       await this.#waits.decide(id, { wait: step, digest, ...answer });
     } catch (error) {
-      // Somebody else has decided, or it may not be decided so: the call is as it is.
+      // Another decision came first, or this one is not permitted: the call is unchanged.
       if (!(error instanceof DecisionConflict || error instanceof GloveboxError)) throw error;
     }
     for (let looks = 0; looks < LOOKS_MAX && !signal.aborted; looks++) {
@@ -189,7 +189,7 @@ function isOwnApproval(wait: CallWait): wait is Approval {
   return wait.kind === "approval" && wait.state === "open" && wait.self;
 }
 
-/** Whether a client says that it shows forms: in earlier revisions, no mode meant this one. */
+/** Whether a client declares that it shows forms: in earlier revisions, no mode meant this one. */
 function takesForms(capabilities: unknown): boolean {
   const elicitation = memberOf(capabilities, "elicitation");
   return isObject(elicitation) && (isObject(elicitation["form"]) || Object.keys(elicitation).length === 0);

@@ -52,7 +52,7 @@ export class Endpoint {
   /** Number of open notification streams by key. */
   readonly #listening = new Map<string | null, number>();
   readonly #notify = ({ info, tenant = info?.tenant }: ToolChange): void => {
-    // All clients without a session hear it, of whichever tenant they are.
+    // All clients without a session receive it, of any tenant.
     if (tenant === undefined) this.#sessionless.notify.toolsChanged();
   };
 
@@ -149,7 +149,7 @@ export class Endpoint {
 interface Asked {
   readonly caller: Caller;
   readonly body: unknown;
-  /** The response of a request that the protocol's library does not refuse by itself. */
+  /** The response of a request, unless the protocol's library itself refuses it. */
   refusal: Response | null;
 }
 
@@ -169,7 +169,7 @@ function refuseHeaders(runner: ToolRunner, body: unknown, headers: Headers): Res
   return Response.json({ jsonrpc: "2.0", error, id: body["id"] }, { status: 400 });
 }
 
-/** To whom a session belongs: nobody else may use it. */
+/** The owner of a session: no other caller may use it. */
 function ownerOf(caller: Caller): string | null {
   return caller instanceof Guest ? caller.identity : caller.key;
 }
@@ -207,7 +207,7 @@ class McpSession implements Held {
     return response;
   }
 
-  /** A session's revision is that of its initialization, whatever revision a header repeats. */
+  /** A session's revision is that of its initialization, in spite of the header's revision. */
   #setRevision(headers: Headers): void {
     const revision = this.#server.getNegotiatedProtocolVersion();
     const said = headers.get(REVISION);
@@ -233,14 +233,14 @@ class McpSession implements Held {
   }
 }
 
-/** The number of the call in a body; `null` if it is something else. */
+/** The number of the call in a body; `null` if it is no call. */
 function callIn(body: unknown): RequestId | null {
   if (!isObject(body) || body["method"] !== "tools/call") return null;
   const { id } = body;
   return typeof id === "string" || typeof id === "number" ? id : null;
 }
 
-/** The protocol's answer to a GET that gets no stream. Clients do not ask again. */
+/** The protocol's answer to a GET without a stream. Clients do not repeat it. */
 function refuseResumption(): Response {
   const response = refuse(405, RPC.REFUSED, "the stream is not kept: its call was cancelled, or its time is over");
   response.headers.set("allow", "POST, DELETE");

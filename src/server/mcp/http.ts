@@ -21,7 +21,9 @@ const FAILURES = new Map([
   [415, [RPC.REFUSED, "the body's content-type is not application/json"] as const],
 ]);
 
-/** Adds the Model Context Protocol, over Streamable HTTP: with all tools, and where there is code mode with its two. */
+/**
+ * Adds the Model Context Protocol, over Streamable HTTP: with all tools, and with the two of code mode if there is one.
+ */
 export function addMcp(app: FastifyInstance, surface: Surface): void {
   const { engine, gate } = surface;
   addEndpoint(app, surface, { path: "/mcp", api: MCP, runnerFor: (caller) => gate.runnerFor(caller, "mcp") });
@@ -38,7 +40,7 @@ interface EndpointRoute {
   readonly path: string;
   readonly api: typeof MCP | typeof MCP_CODE;
   readonly runnerFor: ConstructorParameters<typeof Endpoint>[1];
-  /** Resolves when the runner lists its tools at once; `null` where there is nothing to serve any more. */
+  /** Resolves when the runner lists its tools at once; `null` if there is nothing left to serve. */
   readonly ready?: (caller: Caller) => Promise<void> | null;
 }
 
@@ -96,7 +98,9 @@ function addEndpoint(
   refuseOthers(app, path, METHODS);
 }
 
-/** Whether the response is a notification stream, which stays open as long as the client wants, and not a call's. */
+/**
+ * Whether the response is a notification stream, which stays open as long as the client wants, and not that of a call.
+ */
 function isListening({ method, headers, body }: FastifyRequest): boolean {
   if (method === "GET") return headers["last-event-id"] === undefined;
   return isObject(body) && body["method"] === "subscriptions/listen";

@@ -20,7 +20,7 @@ export const KEPT_LIMITS: KeptLimits = {
   awayMs: 15_000,
 };
 
-/** A call whose stream is kept. */
+/** A call with a kept stream. */
 export interface KeptCall {
   /** Its session: no other may resume the stream. */
   readonly session: object;
@@ -43,7 +43,7 @@ interface KeptEvent {
   readonly characters: number;
 }
 
-/** How long calls last whose streams are kept, by their requests. */
+/** Lifetimes of calls with kept streams, by their requests. */
 const lifetimes = new WeakMap<Request, AbortSignal>();
 
 /** Aborts when no client can receive the result of a request's call. */
@@ -89,7 +89,7 @@ export class KeptStream {
     else connection.addEventListener("abort", () => this.#detach(), { once: true });
   }
 
-  /** Frees what is kept. From now on the call lasts as long as its connection. */
+  /** Frees the kept events. From now on the call lasts as long as its connection. */
   release(): void {
     this.isForgotten = true;
     this.events.length = 0;
@@ -120,7 +120,7 @@ export class KeptStreams {
     return this.#streams;
   }
 
-  /** Begins to keep a call's stream; `null` if there is no room, as all that is kept belongs to running calls. */
+  /** Begins to keep a call's stream; `null` if there is no room, as all kept streams belong to running calls. */
   begin(id: string, call: KeptCall): KeptStream | null {
     const holding = this.#holdings.get(call.key) ?? { streams: new Map<string, KeptStream>(), characters: 0 };
     if (!this.#makeRoom(holding, 1, 0)) return null;

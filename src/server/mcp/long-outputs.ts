@@ -6,12 +6,12 @@ const MARK_BYTES = 16;
 /** A mark in a text of JSON: as a string, or as the only member of an object. */
 const MARK = /\{"(glovebox-output-[0-9a-f]{32})":0\}|"(glovebox-output-[0-9a-f]{32})"/g;
 
-/** Outputs that stand in the responses to a request, by their marks. No tool can guess a mark. */
+/** Outputs in the responses to a request, by their marks. No tool can guess a mark. */
 const outputsOf = new WeakMap<Request, Map<string, readonly string[]>>();
 
 /**
- * Makes a mark for an output: the protocol's library writes it where the output is to stand, and `fill` replaces it.
- * The library itself would parse and write the output as a whole.
+ * Makes a mark for an output: the protocol's library writes it in the place of the output, and `fill` replaces it. The
+ * library itself would parse and write the output as a whole.
  */
 export function markOutput(request: Request, json: readonly string[]): string {
   const mark = `glovebox-output-${randomBytes(MARK_BYTES).toString("hex")}`;
@@ -38,7 +38,7 @@ export function outputCharacters(request: Request): number {
 
 /**
  * Part of a response with the outputs of its request, in pieces; `null` if it has none. An object `{mark: 0}` becomes
- * the output, a text `mark` the output's JSON as a text, or the output itself where that is a text.
+ * the output, a text `mark` the output's JSON as a text, or the output itself if that is a text.
  */
 export function fill(request: Request, chunk: Uint8Array | string): FilledPart | null {
   const marked = outputsOf.get(request);
@@ -66,7 +66,7 @@ async function* write(marked: ReadonlyMap<string, readonly string[]>, text: stri
   yield Buffer.from(text.slice(start));
 }
 
-/** A line feed would end a line of an event stream. In JSON one stands only between tokens. */
+/** Removes line feeds, which would end a line of an event stream. In JSON, they occur only between tokens. */
 function onOneLine(piece: string): string {
   return piece.includes("\n") || piece.includes("\r") ? piece.replaceAll(/[\r\n]/g, " ") : piece;
 }

@@ -8,7 +8,7 @@ interface ParamHeader {
   readonly type: string;
 }
 
-/** A header that does not say what the arguments say. */
+/** A header that contradicts the arguments. */
 export interface HeaderMismatch {
   readonly header: string;
   readonly problem: string;
@@ -29,8 +29,8 @@ const NO_HEADERS: readonly ParamHeader[] = [];
 const known = new WeakMap<ToolDescription, readonly ParamHeader[]>();
 
 /**
- * The first header that a call's arguments contradict; `null` if none does. An argument that is absent or `null` needs
- * no header, and one that is there needs an equal one.
+ * The first header that a call's arguments contradict; `null` if none does. An absent argument, or `null`, needs no
+ * header; any other needs an equal one.
  */
 export function findMismatch(tool: ToolDescription, args: unknown, headers: Headers): HeaderMismatch | null {
   for (const { path, name, type } of headersOf(tool)) {
@@ -48,7 +48,7 @@ export function findMismatch(tool: ToolDescription, args: unknown, headers: Head
   return null;
 }
 
-/** Read once where a description cannot change, as an engine's cannot. */
+/** Read once if a description cannot change, as with an engine's tools. */
 function headersOf(tool: ToolDescription): readonly ParamHeader[] {
   const found = known.get(tool) ?? readHeaders(tool.inputSchema);
   if (Object.isFrozen(tool)) known.set(tool, found);

@@ -93,7 +93,7 @@ async function readOutput(
   throw new ProtocolError(ProtocolErrorCode.InvalidParams, error.message);
 }
 
-/** The arguments of `read_output` in a URI; `null` if it is of something else. */
+/** The arguments of `read_output` in a URI; `null` if it is another kind of URI. */
 function readOutputUri(uri: string): Record<string, unknown> | null {
   const [, call, query = ""] = OUTPUT.exec(uri) ?? [];
   if (call === undefined) return null;

@@ -4,7 +4,7 @@ import type { EventStore, JSONRPCMessage, RequestId } from "@modelcontextprotoco
 import type { KeptStream, KeptStreams } from "./kept-streams.ts";
 import { outputCharacters, shareOutputs } from "./long-outputs.ts";
 
-/** An event ID of the protocol: a stream's, which nobody can guess, and the number of the event in it. */
+/** An event ID of the protocol: the secret id of a stream, and the number of the event in it. */
 const EVENT_ID = /^([0-9a-f-]{36})_(\d{1,15})$/;
 /** The ID of an event that cannot be resumed from: clients take it for none. */
 const NO_ID = "";
@@ -19,7 +19,7 @@ const beginnings = new AsyncLocalStorage<Beginning>();
 
 /**
  * The streams of one session, as the protocol's library stores and resumes them. Those of calls are kept; a client that
- * misses another answer asks again.
+ * misses another answer repeats its request.
  */
 export class SessionStreams implements EventStore {
   readonly #kept: KeptStreams;
@@ -55,7 +55,7 @@ export class SessionStreams implements EventStore {
   }
 
   async storeEvent(streamId: string, message: JSONRPCMessage): Promise<string> {
-    // The library begins a stream with a message that has nothing in it.
+    // The library begins a stream with an empty message.
     if (!("jsonrpc" in message)) return this.#begin(streamId);
     const stream = this.#kept.find(streamId, this.#key);
     if (stream === undefined) return NO_ID;

@@ -42,7 +42,7 @@ const DEADLINE_MS = 15_000;
 const LONG_DEADLINE_MS = 120_000;
 const EVENT_STREAM = "text/event-stream";
 
-/** Called when the server requires a key or rejects the one it was sent. */
+/** Called when the server requires a key or rejects the given one. */
 let onUnauthorized: () => void = () => undefined;
 
 export function setOnUnauthorized(listener: () => void): void {
@@ -58,7 +58,7 @@ export async function getText(path: string, given?: AbortSignal): Promise<string
   return (await request(path, { signal: within(DEADLINE_MS, given) })).text();
 }
 
-/** Long integers of the answer keep their digits. The answer is taken for what the page's types say of it. */
+/** Long integers of the answer keep their digits. The page's types are assumed for the answer. */
 export async function getJson<T>(path: string, given?: AbortSignal): Promise<T> {
   return readJson(await getText(path, given)) as T;
 }
@@ -67,7 +67,7 @@ export function postJson<T>(path: string, body?: Json, given?: AbortSignal): Pro
   return sendJson("POST", path, body, given);
 }
 
-/** Resolves with `null` where there is no answer but that it is done. */
+/** Resolves with `null` if the answer has no content. */
 export async function sendJson<T>(
   method: "POST" | "PUT" | "DELETE",
   path: string,
@@ -86,7 +86,7 @@ function within(ms: number, given?: AbortSignal): AbortSignal {
 
 const JSON_TYPE = { "content-type": "application/json" };
 
-/** The events of a stream; `null` where the server has none at this path. */
+/** The events of a stream; `null` if the server has none at this path. */
 export async function openStream(path: string, signal: AbortSignal): Promise<AsyncGenerator<StreamEvent> | null> {
   const response = await request(path, { headers: { accept: EVENT_STREAM }, signal });
   if (response.body !== null && isStream(response)) return readEvents(response.body);

@@ -24,7 +24,7 @@ interface CallFormProps {
   readonly tool: string;
   readonly schema: Schema;
   readonly examples?: readonly Json[];
-  /** Id of the call whose arguments the form begins with. */
+  /** Id of the call whose arguments are the form's first values. */
   readonly from?: string | undefined;
 }
 

@@ -5,13 +5,13 @@ import { mention } from "./elements.tsx";
 import { plural } from "./format.ts";
 import { keyChanges } from "./key.ts";
 
-/** For whom the server takes this page. */
+/** The caller that the server sees in this page. */
 export interface Caller {
   readonly key: string | null;
   readonly roles: readonly string[];
 }
 
-/** `null` until it is known, and where the server does not say. */
+/** `null` until it is known, and if the server does not report it. */
 export const caller = signal<Caller | null>(null);
 /** Calls that wait for a decision, as `7` or `7+`: more than are counted. Empty for none. */
 export const waiting = signal("");
@@ -38,7 +38,7 @@ export function watchWaiting(): void {
   }, COUNT_MS);
 }
 
-/** Asks anew what the page's key may do. */
+/** Reloads the permissions of the page's key. */
 export async function loadCaller(): Promise<void> {
   caller.value = null;
   waiting.value = "";
@@ -51,7 +51,7 @@ export async function loadCaller(): Promise<void> {
   await countWaiting();
 }
 
-/** Counts calls that wait for a decision, and says so where there are more than before. */
+/** Counts calls that wait for a decision, and announces an increase. */
 export async function countWaiting(): Promise<void> {
   if (!maySeeWaiting()) return;
   try {

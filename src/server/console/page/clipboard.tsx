@@ -3,7 +3,7 @@ import type { CallBody } from "./api.ts";
 import { Quiet } from "./elements.tsx";
 import { key } from "./key.ts";
 
-/** A button that copies a text, and says whether that worked. The text is made when it is needed; `null`: there is none. */
+/** A button that copies a text, and reports the outcome. The text is made on demand; `null`: there is none. */
 export function CopyButton({ name, text }: { name: string; text: () => string | null }) {
   const said = useSignal("");
   const copy = async (): Promise<void> => {
@@ -22,7 +22,7 @@ export function CopyButton({ name, text }: { name: string; text: () => string | 
   );
 }
 
-/** Ways to write a call for somewhere else. The key is left out: it would end up in histories. */
+/** Forms of a call for use outside the page. The key is omitted: it would end up in histories. */
 export const SNIPPETS: Readonly<Record<string, (body: CallBody) => string>> = {
   "Copy as curl": curlOf,
   "Copy as TypeScript": ({ name, arguments: args, options }) =>

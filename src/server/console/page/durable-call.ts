@@ -8,7 +8,7 @@ export interface Settlement {
   readonly reason: string | null;
 }
 
-/** What an approval shows, and what a decision about it sends back. */
+/** The displayed part of an approval, and the values that a decision sends back. */
 export interface ApprovalWait {
   readonly kind: "approval";
   readonly tool: string | null;
@@ -22,7 +22,7 @@ export interface ApprovalWait {
   readonly by: readonly string[];
 }
 
-/** An effect of which nobody knows whether it happened. */
+/** An effect with an unknown outcome. */
 interface OutcomeWait {
   readonly kind: "outcome";
   readonly asked: string;
@@ -37,7 +37,7 @@ type WaitKind =
   | { readonly kind: "time"; readonly until: string }
   | { readonly kind: "call"; readonly id: string };
 
-/** One thing that a call waits for, or has waited for. Times in ISO 8601. */
+/** One wait of a call, current or past. Times in ISO 8601. */
 export type Wait = WaitKind & {
   readonly step: number;
   readonly state: string;
@@ -66,7 +66,7 @@ export interface CallRun {
   readonly outcome: string | null;
 }
 
-/** A call that waits, or has waited. What it has done is there where it was asked for by itself. */
+/** A call that waits, or has waited. Its effects are present if it was requested alone. */
 export interface DurableCall {
   readonly id: string;
   readonly callId: string;
@@ -99,17 +99,17 @@ export type OpenOutcome = Wait & OutcomeWait;
 /** States of calls that wait, as a filter. */
 export const WAITING = "paused,in_doubt";
 
-/** Approvals of a call that nobody has decided. */
+/** Undecided approvals of a call. */
 export function openApprovals({ waits }: DurableCall): readonly OpenApproval[] {
   return waits.filter((wait): wait is OpenApproval => wait.kind === "approval" && wait.state === "open");
 }
 
-/** Effects of a call of which nobody has said whether they happened. */
+/** Effects of a call with an unknown outcome. */
 export function openOutcomes({ waits }: DurableCall): readonly OpenOutcome[] {
   return waits.filter((wait): wait is OpenOutcome => wait.kind === "outcome" && wait.state === "open");
 }
 
-/** The number of what somebody may decide about a call. */
+/** Number of open decisions about a call. */
 export function undecided(call: DurableCall): number {
   return openApprovals(call).length + openOutcomes(call).length;
 }

@@ -129,13 +129,13 @@ export function ToolLink({ name }: { name: string }) {
   );
 }
 
-/** A button that is not the main one of its form. */
+/** A secondary button of a form. */
 export function Quiet(props: JSX.IntrinsicElements["button"] & { small?: boolean }) {
   const { small, ...rest } = props;
   return <button type="button" class={small === true ? "quiet small" : "quiet"} {...rest} />;
 }
 
-/** A part of a time line, in milliseconds of it. The text beside it says the same. */
+/** A part of a time line, in milliseconds of it. The text beside it has the same facts. */
 export function Bar({ atMs, ms, endMs, kind }: { atMs: number; ms: number | null; endMs: number; kind: string }) {
   const scale = 100 / Math.max(endMs, 0.001);
   const width = Math.min(100, Math.max(0.5, (ms ?? endMs - atMs) * scale));
@@ -166,7 +166,7 @@ interface TextViewProps {
   readonly label: string;
   readonly text: string;
   readonly isJson?: boolean;
-  /** Nothing is cut off: somebody decides by it. */
+  /** Nothing is cut off: a decision depends on it. */
   readonly isWhole?: boolean;
 }
 
@@ -204,7 +204,7 @@ export type Loaded<T> =
   | { readonly kind: "ready"; readonly value: T }
   | { readonly kind: "failed"; readonly message: string };
 
-/** Loads a value, and again where one of the inputs has changed. Requests whose value nobody waits for any more are given up. */
+/** Loads a value, and reloads it if one of the inputs has changed. Outdated requests are aborted. */
 export function useLoaded<T>(load: (signal: AbortSignal) => Promise<T>, inputs: readonly unknown[]): Loaded<T> {
   const state = useSignal<Loaded<T>>({ kind: "loading" });
   useEffect(() => {
@@ -218,7 +218,7 @@ export function useLoaded<T>(load: (signal: AbortSignal) => Promise<T>, inputs: 
   return state.value;
 }
 
-/** What came of loading a value. */
+/** The outcome of loading a value. */
 export function settle<T>(loading: Promise<T>): Promise<Loaded<T>> {
   return loading.then(
     (value) => ({ kind: "ready", value }),
@@ -226,14 +226,14 @@ export function settle<T>(loading: Promise<T>): Promise<Loaded<T>> {
   );
 }
 
-/** What of a value is shown when it is there; until then nothing, or why it is not. */
+/** Shows a loaded value; before that nothing, or the reason for the failure. */
 export function When<T>({ loaded, children }: { loaded: Loaded<T>; children: (value: T) => ComponentChildren }) {
   if (loaded.kind === "failed") return <Notice>{loaded.message}</Notice>;
   return <>{loaded.kind === "ready" && children(loaded.value)}</>;
 }
 
 const spoken = signal("");
-/** Time between two announcements of what nobody has asked for. */
+/** Time between two announcements that the user has not caused. */
 const PATIENCE_MS = 5_000;
 let spokenMs = -Infinity;
 let waiting = 0;
@@ -247,14 +247,14 @@ export function LiveRegion() {
   );
 }
 
-/** Speaks the outcome of something that the user has done. */
+/** Announces the outcome of a user's action. */
 export function announce(text: string): void {
   clearTimeout(waiting);
   spokenMs = performance.now();
   spoken.value = text;
 }
 
-/** Speaks of something that happened by itself, at most every 5 seconds. */
+/** Announces an event that the user has not caused, at most every 5 seconds. */
 export function mention(text: string): void {
   clearTimeout(waiting);
   waiting = setTimeout(() => announce(text), Math.max(0, spokenMs + PATIENCE_MS - performance.now()));

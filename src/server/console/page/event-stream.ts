@@ -21,7 +21,7 @@ export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenera
   }
 }
 
-/** Lines that have ended. Only what is new is searched: a long result comes in many pieces. */
+/** Complete lines. Only the new part is searched: a long result arrives in many pieces. */
 async function* readLines(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const reader = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader();
   let rest = "";

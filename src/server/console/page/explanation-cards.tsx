@@ -20,7 +20,7 @@ const SOURCES: Readonly<Record<string, string>> = {
   maxLimits: "the ceiling",
 };
 
-/** What a tool is granted, and by which rules. */
+/** A tool's grants, and their rules. */
 export function Grants({ grants }: Pick<Explanation, "grants">) {
   if (grants.length === 0) return <p>Nothing but computation: no network, no files, no secrets.</p>;
   return (

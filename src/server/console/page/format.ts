@@ -64,12 +64,12 @@ function digits(value: number): string {
 }
 
 /**
- * Characters that change the order in which a text is read, or that nobody sees: who decides by a text would read
- * something else than what runs. Not what lays a text out. `DI`: Default_Ignorable_Code_Point.
+ * Characters that change the order of reading, or are invisible: a person who decides by a text would read another one
+ * than runs. Whitespace of the layout is excluded. `DI`: Default_Ignorable_Code_Point.
  */
 const UNSEEN = /[^\P{C}\t\n\r]|[\p{Zl}\p{Zp}\p{DI}]/gu;
 
-/** A text in which each of them is written as in JSON, so that JSON keeps its meaning. */
+/** A text in which each of them is escaped as in JSON, so that JSON keeps its meaning. */
 export function seen(text: string): string {
   return text.replaceAll(UNSEEN, (sign) =>
     Array.from({ length: sign.length }, (_, at) => `\\u${sign.charCodeAt(at).toString(16).padStart(4, "0")}`).join(""),

@@ -3,7 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { Quiet } from "./elements.tsx";
 import { key, takeKey } from "./key.ts";
 
-/** What the open dialog says beside the field; `null` while it is closed. */
+/** Text of the open dialog beside the field; `null` while it is closed. */
 const asked = signal<string | null>(null);
 
 /** Opens the dialog, or replaces the message of an open one. */

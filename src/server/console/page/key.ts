@@ -5,7 +5,7 @@ const NAME = "glovebox.key";
 /** The key of this tab. Session storage keeps it until the tab is closed. */
 export const key = signal(load());
 
-/** Number of keys that were used before: what they could see is loaded anew. */
+/** Number of keys that were used before: data is reloaded for each new key. */
 export const keyChanges = signal(0);
 
 /** Uses another key, or none. */

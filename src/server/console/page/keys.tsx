@@ -3,7 +3,7 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { Table } from "./elements.tsx";
 import { go } from "./router.ts";
 
-/** Keys of a view: what each does, and its function. */
+/** Keys of a view: description and function of each. */
 export type Keys = Readonly<Record<string, readonly [does: string, act: () => void]>>;
 
 /** Pages by the letter that follows `g`. */
@@ -28,7 +28,7 @@ export function useKeys(keys: Keys): void {
   const latest = useRef(keys);
   latest.current = keys;
   useLayoutEffect(() => {
-    // The functions are those of the last time that the view was drawn.
+    // The functions are those of the last rendering of the view.
     const own: Keys = Object.fromEntries(
       Object.entries(keys).map(([key, [does]]) => [key, [does, () => latest.current[key]?.[1]()] as const]),
     );

@@ -18,7 +18,7 @@ type View = ComponentType<{ readonly name: string }>;
 
 const others = () => import("./pages/index.ts");
 
-/** What shows each page. All but the first are loaded when one of them is first shown. */
+/** The view of each page. All but the first are loaded when one of them is first shown. */
 const VIEWS: Readonly<Record<string, readonly [title: string, load: () => Promise<View>]>> = {
   "": ["Overview", () => Promise.resolve(Overview)],
   tools: ["Tools", () => others().then(({ Tools }) => Tools)],
@@ -34,7 +34,7 @@ const VIEWS: Readonly<Record<string, readonly [title: string, load: () => Promis
   fleet: ["Fleet", () => others().then(({ Fleet }) => Fleet)],
 };
 
-/** The names by which views of a page are known. */
+/** The name of a page's view. */
 function viewOf({ page, name }: Route): string {
   const one = name === null ? page : `${page}/`;
   return one in VIEWS ? one : page;
@@ -53,7 +53,7 @@ function Main() {
     return () => void (isCurrent = false);
   }, [view, name]);
   const isShown = Shown?.view === view;
-  // At once: whoever types fast has the next key pressed already.
+  // At once: a fast typist has already pressed the next key.
   useLayoutEffect(() => {
     if (!isShown) return;
     scrollTo(0, 0);

@@ -23,7 +23,7 @@ interface ResultCardProps {
   readonly run: Run;
   /** Shown before the first call. */
   readonly hint?: string;
-  /** What is shown of an outcome, beside its error and its logs. */
+  /** The parts of an outcome to show, beside its error and its logs. */
   readonly partsOf?: (outcome: Outcome) => ComponentChildren;
   readonly class?: string;
 }
@@ -72,7 +72,7 @@ interface ResultViewProps {
   readonly partsOf?: (outcome: Outcome) => ComponentChildren;
 }
 
-/** What came of a call. */
+/** The outcome of a call. */
 export function ResultView({ outcome, partsOf = outputParts }: ResultViewProps) {
   const { error, success, metadata } = outcome.result;
   const { attempts, callId, logs, truncated, wallMs } = metadata;
@@ -114,7 +114,7 @@ function outputParts({ result, capabilities }: Outcome): ComponentChildren {
   );
 }
 
-/** An error, what to do about it, and texts to paste. */
+/** An error, advice, and texts to paste. */
 export function ErrorView({ error, onRemedy }: { error: ToolError; onRemedy?: (yaml: string) => void }) {
   const { code, type, message, retryable, details, remedies = [] } = error;
   const { stack, violations } = recordOf(details);
@@ -170,7 +170,7 @@ function RemedyView({ remedy, onRemedy }: { remedy: Remedy; onRemedy?: (yaml: st
   );
 }
 
-/** What a call has cost. */
+/** The costs of a call. */
 export type CostFigures = Pick<ToolResult["metadata"], "queueMs" | "wallMs" | "cpuMs" | "attempts"> & {
   readonly heapBytes?: number;
 };

@@ -4,10 +4,10 @@ import { computed, signal } from "@preact/signals";
 export const PAGES = ["", "tools", "calls", "approvals", "policy", "program", "registry", "fleet"] as const;
 export type PageName = (typeof PAGES)[number];
 
-/** The address as state: what a view shows is in it, so that it can be shared. */
+/** The address as state: it has the state of a view, so that it can be shared. */
 export interface Route {
   readonly page: PageName;
-  /** What of the page: a tool, a call, a record. */
+  /** The subject of the page: a tool, a call, a record. */
   readonly name: string | null;
   readonly query: Readonly<Record<string, string>>;
 }
@@ -17,7 +17,7 @@ addEventListener("hashchange", () => (address.value = location.hash));
 
 export const route = computed(() => readAddress(address.value));
 
-/** Whether the server has a part: its document says so. */
+/** Whether the server has a part, by its document. */
 export function has(part: "calls" | "codeMode" | "registry"): boolean {
   return part in document.body.dataset;
 }

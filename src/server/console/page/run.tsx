@@ -8,7 +8,7 @@ import type { CapabilityCall, LogLine, Progress, ToolResult } from "./wire.ts";
 /** Maximum number of lines shown while a call runs; its result contains all that were kept. */
 const LIVE_MAX = 500;
 
-/** What was run, its result, and its capability calls. */
+/** The executed call, its result, and its capability calls. */
 export interface Outcome {
   readonly body: CallBody;
   readonly result: ToolResult;
@@ -21,7 +21,7 @@ export type RunState =
   | { readonly kind: "failed"; readonly message: string }
   | ({ readonly kind: "ended" } & Outcome);
 
-/** One call after the other: what of it is shown, while it runs and after. */
+/** One call after the other: its displayed state, during the run and after. */
 export class Run implements CallListener {
   readonly state = signal<RunState>({ kind: "idle" });
   readonly logs = signal<readonly LogLine[]>([]);
@@ -33,7 +33,10 @@ export class Run implements CallListener {
     return this.state.value.kind === "running";
   }
 
-  /** Runs a call. Returns its outcome, or `null` if there is none; `noun` says what it is, if it is cancelled. */
+  /**
+   * Runs a call. Returns its outcome, or `null` if there is none; `noun` names it in the message about its
+   * cancellation.
+   */
   async start(body: CallBody, noun: string): Promise<Outcome | null> {
     const running = new AbortController();
     this.#running = running;
@@ -90,7 +93,7 @@ interface RunFormProps {
   readonly children?: ComponentChildren;
 }
 
-/** A form around what is run. Ctrl+Enter runs and never cancels; the button and Ctrl+. cancel. */
+/** A form around a call. Ctrl+Enter runs and never cancels; the button and Ctrl+. cancel. */
 export function RunForm({ run, onRun, actions, children }: RunFormProps) {
   const { isRunning } = run;
   const start = (): void => {

@@ -12,7 +12,7 @@ import type { ToolInfo } from "./wire.ts";
 /** Whether the list of tools is open, which has an effect only on narrow pages. */
 const isOpen = signal(false);
 
-/** The pages that this server has: its document says which. */
+/** The pages of this server, by its document. */
 function pages(): readonly (readonly [page: PageName, name: string])[] {
   return [
     ["", "Overview"],

@@ -14,21 +14,21 @@ export type FeedState =
 export const history = signal<readonly Stats[]>([]);
 export const feed = signal<FeedState>({ kind: "connecting" });
 export const last = computed(() => history.value.at(-1));
-/** Whether the server is of a fleet. */
+/** Whether the server belongs to a fleet. */
 export const hasFleet = computed(() => last.value?.executor.fleet !== undefined);
 
-/** A text compares equal as long as the names are the same: what reads it is not drawn again each second. */
+/** A text is equal as long as the names are the same: its readers are not rendered each second. */
 const quarantinedText = computed(() => JSON.stringify(last.value?.quarantined ?? []));
 /** Names of tools in quarantine. */
 export const quarantined = computed(() => new Set(JSON.parse(quarantinedText.value) as readonly string[]));
 
-/** Something that changed between two snapshots. */
+/** A change between two snapshots. */
 export interface Incident {
   readonly time: string;
   readonly text: string;
 }
 
-/** What went wrong, or was mended, within the history. */
+/** Problems, and their ends, within the history. */
 export const incidents = computed<readonly Incident[]>(() =>
   history.value.flatMap((now, at) => {
     const before = history.value[at - 1];

@@ -7,7 +7,7 @@ const LIST_MS = 15_000;
 
 /** The tools of the key; `null` until they are known. */
 export const tools = signal<readonly ToolInfo[] | null>(null);
-/** Why they are not known. */
+/** The reason why they are unknown. */
 export const toolsProblem = signal<{ readonly isKeyless: boolean; readonly text: string } | null>(null);
 
 /** Loads the tools now, and again and again while the page is visible. */

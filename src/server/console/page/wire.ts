@@ -33,11 +33,11 @@ export interface ToolInfo {
 /** A program that is a tool. */
 export interface Snippet {
   readonly name: string;
-  /** Why it cannot be called. */
+  /** The reason why it cannot be called. */
   readonly unusable: string | null;
 }
 
-/** By whom and when a record of the registry was registered. */
+/** Author and time of the registration of a registry's record. */
 export interface Registration {
   readonly registered_by: string;
   readonly created_at: string;
@@ -237,7 +237,7 @@ export interface Stats {
   readonly restarts: number;
   readonly quarantined: readonly string[];
   readonly needLogin: readonly string[];
-  /** What somebody has to mend though calls run. */
+  /** Problems that an operator has to solve, although calls run. */
   readonly problems: readonly string[];
   readonly tools: readonly {
     readonly name: string;
@@ -299,7 +299,7 @@ export interface StoredTurn {
 }
 
 export interface StoredCall extends CallSummary {
-  /** `null` where it is not kept. */
+  /** `null` if it is not kept. */
   readonly detail: {
     readonly arguments: unknown;
     readonly output: unknown;
@@ -363,7 +363,7 @@ export interface PolicyChange {
   readonly rule: string | null;
 }
 
-/** What a policy would do. */
+/** The effect of a policy. */
 export interface Simulation {
   readonly findings: readonly Finding[];
   readonly grants: Explanation["grants"];
@@ -386,7 +386,7 @@ export function listOf<Value = unknown>(value: unknown): readonly Value[] {
   return Array.isArray(value) ? (value as readonly Value[]) : [];
 }
 
-/** The name that a segment of a JSON pointer stands for. */
+/** The name encoded in a segment of a JSON pointer. */
 export function nameOfSegment(segment: string): string {
   return segment.replaceAll("~1", "/").replaceAll("~0", "~");
 }

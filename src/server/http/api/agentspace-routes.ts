@@ -70,7 +70,7 @@ export const SEARCH_RECORDS: RouteDescription = {
   answers: { 200: json("The records that fit.", SCHEMAS.FoundRecords), ...refusals(UNREADABLE) },
 };
 
-/** A route that tells something of one record. */
+/** A route about one record. */
 function ofRecord(id: string, summary: string, answer: RouteDescription["answers"][number]): RouteDescription {
   return {
     id,

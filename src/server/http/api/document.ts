@@ -11,7 +11,7 @@ export interface DescribedRoute {
   readonly method: string;
   /** In the router's format: `/v1/tools/:name`. */
   readonly url: string;
-  /** One, or those of which one is needed. */
+  /** One role, or those of which one is needed. */
   readonly role: Role | readonly Role[] | "anybody";
   readonly description: RouteDescription;
 }
@@ -43,7 +43,7 @@ const ANY: Readonly<Record<number, ApiAnswer>> = {
 
 const REFERENCE = /"#\/components\/schemas\/(\w+)"/g;
 const schemas = new Map<string, unknown>(Object.entries(SCHEMAS));
-/** Names of schemas, which are replaced with references wherever they occur. */
+/** Names of schemas, which are replaced with references everywhere. */
 const nameOf = new Map<unknown, string>([...schemas].map(([name, schema]) => [schema, name]));
 
 /** The OpenAPI 3.1 document of the routes. `basePath`: the path below which they are mounted. */

@@ -101,7 +101,7 @@ const DONE = exactly({
   answeredAt: orNull(text("In ISO 8601; `null` without an answer.")),
 });
 
-/** A call by itself, with what it has done. */
+/** A single call, with its effects. */
 export const DURABLE_CALL_DETAIL = exactly({
   ...CALL,
   runs: { ...listOf(RUN), description: "The last 20 of its runs." },

@@ -1,7 +1,7 @@
 /** A schema of the API. An object, so that the OpenAPI document can recognize it by identity. */
 export type ApiSchema = Readonly<Record<string, unknown>>;
 
-/** An object without additional properties, so that nothing else is exposed by mistake. */
+/** An object without additional properties, so that other values are not exposed by mistake. */
 export const exactly = (properties: ApiSchema, optional: readonly string[] = []): ApiSchema => ({
   type: "object",
   properties,

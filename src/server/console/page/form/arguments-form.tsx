@@ -13,7 +13,7 @@ const PRESETS_MAX = 10;
 /** Form for a call's arguments: fields if the schema has properties, else a JSON editor. */
 export class ArgumentsForm {
   readonly #fields: Field | null;
-  /** Arguments that somebody has thought of: the schema's, and the tool's own. */
+  /** Suggested arguments: the schema's, and the tool's own. */
   readonly #presets: readonly Json[];
   readonly #isRaw;
   readonly #text = signal("");
@@ -96,7 +96,7 @@ export class ArgumentsForm {
     this.#fields?.write(value);
   }
 
-  /** Shows a value that is to be changed: as JSON where the fields would not give it back as it is. */
+  /** Shows a value for editing: as JSON if the fields would change it. */
   edit(value: Json): void {
     this.write(value);
     const reading = this.#fields?.read();
@@ -136,7 +136,7 @@ function makeFields(schema: Schema): Field | null {
   return isForm ? createField({ ...root, make: createField }) : null;
 }
 
-/** A value as JSON, whatever the order of its members. */
+/** A value as JSON, with its members sorted. */
 function sorted(value: Json): string {
   return JSON.stringify(value, (_key, one: Json) => {
     if (!isRecord(one) || isDigits(one as Json)) return one;

@@ -38,7 +38,7 @@ export function textField(place: Place): Field {
   return simple(place, {
     draw: (attributes) =>
       isShort ? (
-        // The types of attributes know each type of input apart.
+        // The types of attributes differ for each type of input.
         <input {...attributes} {...looks} type={type as "text"} step={step} value={text.value} onInput={onInput} />
       ) : (
         <textarea {...attributes} {...looks} rows={1} value={text.value} onInput={onInput} />
@@ -169,11 +169,11 @@ function choiceOf(place: Place, values: readonly Json[]): Field {
   });
 }
 
-/** What is particular to a field of one control. */
+/** The particulars of a field with one control. */
 interface Particulars {
   readonly isTick?: boolean;
   readonly draw: (attributes: ControlAttributes) => JSX.Element;
-  /** Its value, or what is wrong with it. */
+  /** Its value, or the mistake in it. */
   readonly read: () => Reading | string;
   readonly write: (value: Json | undefined) => void;
 }

@@ -11,7 +11,7 @@ import { type ApprovalProps, DecisionForm, roleObstacle } from "./decision-form.
 /** Length of a message and of a description. */
 const TEXT_MAX = 4_000;
 
-/** What would run if somebody approves, and the decision about it. */
+/** The call that an approval would start, and the decision about it. */
 export function ApprovalCard(props: ApprovalProps) {
   const { wait } = props;
   const tool = tools.value?.find(({ name }) => name === wait.tool);
@@ -99,7 +99,7 @@ function useNow(): number {
   return now.value;
 }
 
-/** Why the page's key may not decide; `null` where it may, as far as the page knows. */
+/** The reason why the page's key may not decide; `null` if it may, as far as the page can tell. */
 function obstacleOf({ key }: DurableCall, { by, self }: OpenApproval): string | null {
   const own = caller.value?.key ?? null;
   const obstacle = roleObstacle();

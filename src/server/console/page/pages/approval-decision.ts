@@ -7,12 +7,12 @@ import { isRecord, listOf, recordOf, type Schema, type ToolError } from "../wire
 import { dataField, Decision } from "./decision.ts";
 import type { FollowedCall } from "./followed-call.ts";
 
-/** A decision about an approval: it sends the digest of what is shown, whatever the call has become meanwhile. */
+/** A decision about an approval: it sends the digest of the displayed call, which may have changed meanwhile. */
 export class ApprovalDecision extends Decision {
   readonly #wait: OpenApproval;
   /** Arguments in place of those that are shown. */
   readonly form: ArgumentsForm;
-  /** Data for a call that asks by itself, which may have a schema for it. */
+  /** Data for a call that itself requests the approval, and may have a schema for the data. */
   readonly data: Field | null;
   readonly isEdited = signal(false);
 

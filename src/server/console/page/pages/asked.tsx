@@ -10,7 +10,7 @@ interface AskedProps {
   readonly act: () => void;
 }
 
-/** A button whose deed has to be confirmed. */
+/** A button whose action needs confirmation. */
 export function Asked({ name, question, isOff = false, button = null, act }: AskedProps) {
   const isAsked = useSignal(false);
   const confirm = (): void => {

@@ -16,7 +16,7 @@ interface Outcome {
   readonly isSame: boolean;
 }
 
-/** Replays the newest calls of a list, and shows those whose replays are not the same. */
+/** Replays the newest calls of a list, and shows those with different replays. */
 export function BulkReplay({ calls }: { calls: readonly (CallSummary | null)[] }) {
   const outcomes = useSignal<readonly Outcome[]>([]);
   const under = useRef<AbortController | null>(null);

@@ -21,7 +21,7 @@ export function queryOf(filters: Filters, nowMs: number): URLSearchParams {
   return query;
 }
 
-/** Calls that match filters, the newest first: told of as they end. */
+/** Calls that match filters, the newest first: added as they end. */
 export class CallList extends PagedList<CallSummary> {
   readonly #filters: Filters;
   readonly #nowMs = Date.now();
@@ -42,7 +42,7 @@ export class CallList extends PagedList<CallSummary> {
     return getJson(`/v1/calls?${query}`, signal);
   }
 
-  /** By a stream, or where the server has none, by asking again and again. */
+  /** By a stream, or by polling if the server has none. */
   protected override async follow(closed: AbortSignal): Promise<void> {
     while (!closed.aborted) {
       try {

@@ -13,7 +13,7 @@ const TABS = { result: "Result", arguments: "Arguments", logs: "Logs", explanati
 type Tab = keyof typeof TABS;
 const NAMES = Object.keys(TABS) as readonly Tab[];
 
-/** What a call was given, gave, wrote, and was granted. The chosen tab is in the address. */
+/** A call's arguments, output, logs and grants. The chosen tab is in the address. */
 export function CallTabs({ call }: { call: StoredCall }) {
   const { tab } = route.value.query;
   const chosen = NAMES.find((name) => name === tab) ?? "result";
@@ -77,7 +77,7 @@ function Panel({ tab, call }: { tab: Tab; call: StoredCall }): ComponentChildren
   }
 }
 
-/** Takes a remedy to the playground, which shows what it would do to the call. */
+/** Opens the playground with a remedy, to show its effect on the call. */
 function tryRemedy(id: string, yaml: string): void {
   draft.value = yaml;
   go(addressOf("policy", null, { call: id }));

@@ -15,7 +15,7 @@ import { useRowKeys } from "./row-keys.ts";
 import { SaveSnippet } from "./save-snippet.tsx";
 import { RowFacts, rowsOf, Waterfall } from "./waterfall.tsx";
 
-/** One past call: what it did and when, what it was given and gave. */
+/** One past call: its steps with their times, its arguments and its output. */
 export function Page({ name: id }: { name: string }) {
   const loaded = useLoaded((signal) => getJson<StoredCall>(pathTo`/v1/calls/${id}`, signal), [id]);
   useRowKeys("calls");
@@ -69,7 +69,7 @@ function Call({ call }: { call: StoredCall }) {
   );
 }
 
-/** Leads to what the call has waited for, where that is kept and among the tool's last. */
+/** Link to the waits of the call, if they are kept and among the tool's last. */
 function Waited({ id, tool }: Pick<StoredCall, "id" | "tool">) {
   const path = pathTo`/v1/calls?state=ended&values=false&tool=${tool}`;
   const loaded = useLoaded((signal) => getJson<DurablePage>(path, signal), [id]);
@@ -95,7 +95,7 @@ function Timeline({ call, nested }: { call: StoredCall; nested: readonly CallSum
   );
 }
 
-/** In what a call and another one, or its replay, differ. */
+/** The differences between a call and another one, or its replay. */
 interface Compared extends Comparison {
   readonly words: string;
   /** Id of the other call; `null`: the call's replay. */

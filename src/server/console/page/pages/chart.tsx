@@ -18,7 +18,7 @@ export interface ChartSpec {
   readonly heading: string;
   readonly lines: readonly Line[];
   readonly format: (value: number) => string;
-  /** Minimum upper end of the axis, so that noise near zero looks like nothing. */
+  /** Minimum upper end of the axis, so that noise near zero stays invisible. */
   readonly leastMax: number;
   /** Allowed distances between two axis marks, ascending. Default: 1, 2.5 and 5 times a power of ten. */
   readonly steps?: readonly number[];

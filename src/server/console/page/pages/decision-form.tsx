@@ -102,7 +102,7 @@ export function RefusalView({ refusal }: { refusal: Refusal | null }) {
   );
 }
 
-/** Why the page's key may decide nothing; `null` where it may, as far as the page knows. */
+/** The reason why the page's key may decide nothing; `null` if it may, as far as the page can tell. */
 export function roleObstacle(): string | null {
   const isRefused = caller.value?.roles.includes("approve") === false;
   return isRefused ? "Your key may not decide: it does not have the role approve." : null;

@@ -8,7 +8,7 @@ import type { Field } from "../form/field.tsx";
 import { isRecord, type Json, recordOf, type Schema, type ToolError } from "../wire.ts";
 import type { FollowedCall } from "./followed-call.ts";
 
-/** Why a decision was not taken: an error of the server, or words. */
+/** The reason for a decision's failure: an error of the server, or words. */
 export type Refusal = ToolError | string;
 
 export interface DecidedProps {
@@ -21,7 +21,7 @@ export interface DecidedProps {
 const ACTOR = "glovebox.actor";
 const FIELDS_MAX = 500;
 
-/** A decision about what is shown, with a reason and by whom. */
+/** A decision about the displayed call, with a reason and the person's name. */
 export class Decision {
   readonly #path: string;
   readonly #step: number;
@@ -37,13 +37,13 @@ export class Decision {
     this.#followed = followed;
   }
 
-  /** The reason, where there is one, as a member of a decision. */
+  /** The reason, if there is one, as a member of a decision. */
   get given(): { readonly reason?: string } {
     const reason = this.reason.value.trim();
     return reason === "" ? {} : { reason };
   }
 
-  /** `done`: what is announced. */
+  /** `done`: the announcement. */
   async send(decision: Readonly<Record<string, Json>>, done: string): Promise<void> {
     const actor = this.actor.value.trim();
     saveActor(actor);

@@ -8,7 +8,7 @@ import { Actor, roleObstacle, Reason, RefusalView } from "./decision-form.tsx";
 
 type DoubtProps = DecidedProps & { readonly wait: OpenOutcome };
 
-/** An effect of which nobody knows whether it happened, and what somebody says about it. */
+/** An effect with an unknown outcome, and the form to settle it. */
 export function DoubtCard(props: DoubtProps) {
   const { asked, arguments: args } = props.wait;
   const obstacle = roleObstacle();

@@ -1,7 +1,7 @@
 import { Notice } from "../elements.tsx";
 import { feed } from "../stats.ts";
 
-/** Why there are no numbers, where there are none. */
+/** The reason for missing numbers. */
 export function FeedNotice() {
   const state = feed.value;
   return (

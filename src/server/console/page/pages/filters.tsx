@@ -8,13 +8,13 @@ import { tools } from "../tools.ts";
 export interface Filter {
   readonly label: string;
   readonly hint?: string;
-  /** Its values, where there are few. */
+  /** Its values, if they are few. */
   readonly values?: readonly string[];
 }
 
 export type FilterSet = Readonly<Record<string, Filter>>;
 
-/** The filters that are in the address, and a form that adds others. `none`: what is shown without any. */
+/** The filters in the address, and a form that adds others. `none`: description of the unfiltered list. */
 export function Filters({ filters, none }: { filters: FilterSet; none: string }) {
   return (
     <>

@@ -5,11 +5,11 @@ import type { Loaded } from "../elements.tsx";
 import { addressOf } from "../router.ts";
 import { pause } from "./paged-list.ts";
 
-/** Pauses between looks at a call that runs, and at one that waits. */
+/** Time between two requests for a running call, and for a waiting one. */
 const RUNNING_MS = 1_000;
 const WAITING_MS = 5_000;
 
-/** A call that waits, as it is shown, and as it is by now. What somebody may decide is never replaced by itself. */
+/** A waiting call: the displayed state, and the current one. A state with open decisions is replaced only on demand. */
 export class FollowedCall {
   readonly #path: string;
   readonly #closed = new AbortController();
@@ -19,7 +19,7 @@ export class FollowedCall {
   readonly #newer = signal<DurableCall | null>(null);
 
   readonly shown: ReadonlySignal<Loaded<DurableCall>> = this.#shown;
-  /** The call as it is, where that is not what is shown. */
+  /** The current state of the call, if the displayed one is outdated. */
   readonly newer: ReadonlySignal<DurableCall | null> = this.#newer;
 
   constructor(id: string) {
@@ -28,7 +28,7 @@ export class FollowedCall {
 
   async open(): Promise<void> {
     const { signal: closed } = this.#closed;
-    // A call that cannot be shown at first is not asked for again and again.
+    // A call that fails to load at first is not requested again.
     while (!closed.aborted && this.#now?.state !== "ended" && this.#shown.value.kind !== "failed") {
       if (document.visibilityState === "visible" || this.#now === null) await this.look();
       this.#rest = new AbortController();
@@ -42,11 +42,11 @@ export class FollowedCall {
     this.#closed.abort();
   }
 
-  /** Looks at the call once. `isWanted`: it is shown whatever it is by now. */
+  /** Requests the call once. `isWanted`: shows it in any state. */
   async look(isWanted = false): Promise<void> {
     try {
       const call = await getJson<DurableCall>(this.#path, this.#closed.signal);
-      // Callers name their calls as they like.
+      // A caller may name another call by an id of this form.
       if (!Array.isArray(call.waits)) location.replace(addressOf("calls", call.id));
       else if (isWanted) this.show(call);
       else this.hear(call);
@@ -57,14 +57,14 @@ export class FollowedCall {
     }
   }
 
-  /** Shows a call, unless something else is shown that somebody may be about to decide. */
+  /** Shows a call, unless the displayed one has open decisions. */
   hear(call: DurableCall): void {
     const { value } = this.#shown;
     if (value.kind !== "ready" || undecided(value.value) === 0) return this.show(call);
     this.#newer.value = markOf(call) === markOf(value.value) ? null : call;
   }
 
-  /** Shows a call in place of what is shown, and looks at it soon. */
+  /** Shows a call in place of the displayed one, and soon requests it again. */
   show(call: DurableCall): void {
     this.#rest.abort();
     this.#shown.value = { kind: "ready", value: call };
@@ -77,7 +77,7 @@ export class FollowedCall {
   }
 }
 
-/** What of a call is compared. */
+/** The compared parts of a call. */
 function markOf({ state, legs, waits }: DurableCall): string {
   const marks = waits.map((wait) => [wait.step, wait.state, wait.kind === "approval" && wait.digest]);
   return JSON.stringify([state, legs, marks]);

@@ -17,7 +17,7 @@ interface ListTableProps<Row extends { readonly id: string }> {
   readonly page: "calls" | "approvals";
 }
 
-/** What is wrong with a list, and how many rows have come since: they are shown on demand. */
+/** The problem of a list, and the number of new rows: they are shown on demand. */
 export function ListNews({ list }: { list: PagedList<{ readonly id: string }> }) {
   const { length } = list.fresh.value;
   useEffect(() => {
@@ -37,10 +37,10 @@ export function ListNews({ list }: { list: PagedList<{ readonly id: string }> })
 
 /** Height of a row in pixels, as the style sheet has it. */
 const ROW = 36;
-/** Rows drawn above and below those that can be seen. */
+/** Rows rendered above and below the visible ones. */
 const SPARE = 10;
 
-/** A table of which only those rows are drawn that can be seen. */
+/** A table that renders only its visible rows. */
 export function ListTable<Row extends { readonly id: string }>(props: ListTableProps<Row>) {
   const { list, label, heads, cells, page } = props;
   const box = useRef<HTMLDivElement>(null);
@@ -52,7 +52,7 @@ export function ListTable<Row extends { readonly id: string }>(props: ListTableP
     const { scrollTop = 0, clientHeight = 0 } = box.current ?? {};
     first.value = Math.max(0, Math.floor(scrollTop / ROW) - SPARE);
     seen.value = Math.ceil(clientHeight / ROW) + 2 * SPARE;
-    // Also where the last request failed.
+    // Also after a failed request.
     void list.look(first.value, first.value + seen.value);
   };
   const end = first.value + seen.value;

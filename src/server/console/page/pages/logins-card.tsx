@@ -5,10 +5,10 @@ import { announce, Badge, Card, Notice, Table, useLoaded } from "../elements.tsx
 import { last } from "../stats.ts";
 import type { Connector } from "../wire.ts";
 
-/** Time after which the reasons and the tenants are asked for again. */
+/** Time after which the reasons and the tenants are requested again. */
 const FRESH_MS = 15_000;
 
-/** A login that somebody has to make. */
+/** A login that is needed. */
 interface NeededLogin {
   readonly connector: string;
   /** Empty for the operator's. */
@@ -18,7 +18,7 @@ interface NeededLogin {
   readonly isPersons: boolean;
 }
 
-/** Card with the connectors that need a login, and buttons to log in; nothing without any. */
+/** Card with the connectors that need a login, and buttons to log in; empty if there are none. */
 export function LoginsCard() {
   const names = last.value?.needLogin ?? [];
   return names.length === 0 ? null : <Logins names={names} />;
@@ -82,7 +82,7 @@ function LoginButton({ connector, tenant }: NeededLogin) {
       const url = new URL(text);
       if (!/^https?:$/.test(url.protocol)) throw new ApiError(0, `the login page is no web page: ${url.protocol}`);
       open(url, "_blank", "noopener,noreferrer");
-      // Browsers may refuse to open a tab that nobody has clicked for.
+      // Browsers may refuse to open a tab without a click.
       link.value = url.href;
       problem.value = "";
       announce("A page for the login was opened.");

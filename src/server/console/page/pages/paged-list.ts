@@ -1,37 +1,37 @@
 import { computed, type ReadonlySignal, signal } from "@preact/signals";
 import { messageOf } from "../api.ts";
 
-/** Maximum number of rows told of since the list was loaded; with more, it is read again. */
+/** Maximum number of rows added since the list was loaded; beyond it, the list is read again. */
 const TOLD_MAX = 1_000;
-/** Maximum number of rows in memory; those farthest from what is looked at go first, and are loaded again on demand. */
+/** Maximum number of rows in memory; those farthest from the visible ones are removed first, and reloaded on demand. */
 const ROWS_MAX = 10_000;
 
-/** What a server answers to a request for rows, the newest first. */
+/** A server's answer to a request for rows, the newest first. */
 export interface RowPage<Row> {
   readonly calls: readonly Row[];
-  /** Where the next page begins; `null`: this is the last. */
+  /** Start of the next page; `null`: this is the last. */
   readonly cursor: string | null;
 }
 
 /** A page of the list. */
 export interface ListPage<Row> {
-  /** Where it begins; `null`: at the newest row. */
+  /** Start of this page; `null`: at the newest row. */
   readonly cursor: string | null;
-  /** Where the next one begins; `null`: this is the last. */
+  /** Start of the next page; `null`: this is the last. */
   readonly next: string | null;
   /** Number of its rows. */
   readonly length: number;
-  /** `null` where they are not in memory. */
+  /** `null` if they are not in memory. */
   readonly rows: readonly Row[] | null;
 }
 
 const shown = signal<PagedList<{ readonly id: string }> | null>(null);
-/** Rows of the list that was shown last: a row leads to its neighbours. `null` stands for rows that are not in memory. */
+/** Rows of the last displayed list: a row leads to its neighbours. `null`: a row that is not in memory. */
 export const neighbours = computed(() => shown.value?.rows.value ?? []);
 /** Addresses of the lists that were shown last. */
 export const listAddress = signal({ calls: "#/calls", approvals: "#/approvals" });
 
-/** Rows, the newest first: loaded in pages as they are looked at, and told of as they come. */
+/** Rows, the newest first: loaded in pages on demand, and added as they arrive. */
 export abstract class PagedList<Row extends { readonly id: string }> {
   readonly #closed = new AbortController();
   /** Rows of a page. */
@@ -42,10 +42,10 @@ export abstract class PagedList<Row extends { readonly id: string }> {
   readonly #problem = signal<string | null>(null);
   /** Keys of `#top` and `#fresh`: pages have these rows, too. */
   readonly #told = new Set<string>();
-  /** The request that is under way; another one where the list is read again. */
+  /** The current request; another one after the list was read again. */
   #loading: symbol | null = null;
 
-  /** Rows that are shown; `null` stands for a row that is not in memory. */
+  /** Displayed rows; `null`: a row that is not in memory. */
   readonly rows = computed<readonly (Row | null)[]>(() => [
     ...this.#top.value,
     ...this.pages.value.flatMap<Row | null>(({ rows, length }) => rows ?? Array.from({ length }, () => null)),
@@ -61,14 +61,14 @@ export abstract class PagedList<Row extends { readonly id: string }> {
   }
 
   protected abstract request(query: Readonly<Record<string, string>>, signal: AbortSignal): Promise<RowPage<Row>>;
-  /** Tells of new rows until the list is closed. */
+  /** Reports new rows until the list is closed. */
   protected abstract follow(closed: AbortSignal): Promise<void>;
   protected abstract keyOf(row: Row): string;
 
   async open(): Promise<void> {
     shown.value = this;
     await this.look(0, 1);
-    // Without the first page there is nothing to follow.
+    // Without the first page, following is useless.
     if (this.#problem.value === null) await this.follow(this.#closed.signal);
   }
 
@@ -99,7 +99,10 @@ export abstract class PagedList<Row extends { readonly id: string }> {
     }
   }
 
-  /** Place of the first page that is missing among rows; the number of pages where the next one is; -1 where nothing is missing. */
+  /**
+   * Place of the first page that is missing among rows; the number of pages if the next one is missing; -1 if none is
+   * missing.
+   */
   #missing(first: number, end: number): number {
     const pages = this.pages.value;
     let start = this.#top.value.length;
@@ -110,7 +113,7 @@ export abstract class PagedList<Row extends { readonly id: string }> {
     return start < end ? pages.length : -1;
   }
 
-  /** The pages with at most `ROWS_MAX` rows. The first page stays, with which rows that are told of are compared. */
+  /** The pages with at most `ROWS_MAX` rows. The first page stays: new rows are compared with it. */
   #within(pages: readonly ListPage<Row>[], first: number, end: number): readonly ListPage<Row>[] {
     let start = this.#top.value.length;
     const places = pages.map(({ rows, length }, at) => {
@@ -144,7 +147,7 @@ export abstract class PagedList<Row extends { readonly id: string }> {
     void this.look(0, 1);
   }
 
-  /** Tells of rows that are not in some pages. */
+  /** Reports rows that are not in some pages. */
   protected add(rows: readonly Row[], pages: readonly ListPage<Row>[] = this.pages.value.slice(0, 1)): void {
     const listed = pages.flatMap((page) => page.rows ?? []);
     const known = new Set([...this.#told, ...listed.map((row) => this.keyOf(row))]);
@@ -154,7 +157,7 @@ export abstract class PagedList<Row extends { readonly id: string }> {
   }
 }
 
-/** Resolves after some time, or sooner where the list is closed. */
+/** Resolves after some time, or when the list is closed. */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {

@@ -13,7 +13,7 @@ import { draft, simulate } from "./simulation.ts";
 /** Time after the last key in which a policy is checked. */
 const WAIT_MS = 500;
 
-/** A policy that can be tried: what would it grant, and what would it change for past calls. Nothing is written. */
+/** A playground for policies: their grants, and their effect on past calls. Nothing is written. */
 export function Page() {
   const { call = "", tool = "", tenant = "", since = "24h" } = route.value.query;
   const answer = useSignal<Simulation | null>(null);

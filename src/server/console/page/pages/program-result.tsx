@@ -13,7 +13,7 @@ const LINE_CHARS_MAX = 1_000;
 
 /** A program's run: its value, its calls as a waterfall beside its text, and its cost. */
 export function ProgramParts({ body, result }: RunOutcome) {
-  // What was run: the text of the page may be edited meanwhile.
+  // The executed program: the text of the page may be edited meanwhile.
   const code = String(recordOf(body.arguments)["code"]);
   const { success, output, metadata } = result;
   const { calls = [], wallMs } = metadata;
@@ -69,7 +69,7 @@ interface WaterfallProps {
   readonly goTo: (line: number) => void;
 }
 
-/** The calls in the order of their begin. The table says in words what the bars show. */
+/** The calls in the order of their start. The table has the facts of the bars in words. */
 function Waterfall({ calls, totalMs, goTo }: WaterfallProps) {
   const endMs = calls.reduce((last, { startMs, wallMs }) => Math.max(last, startMs + wallMs), totalMs);
   const rowOf = ({ tool, line, startMs, wallMs, code, callId }: ProgramCall) => [

@@ -130,7 +130,7 @@ function Input({ area, error }: { area: RefObject<HTMLTextAreaElement | null>; e
 }
 
 interface ProblemsProps {
-  /** `null`: nothing was checked. A text: why that could not be done. */
+  /** `null`: not checked. A text: the reason why the check failed. */
   readonly found: readonly ProgramProblem[] | string | null;
   readonly area: HTMLTextAreaElement | null;
 }

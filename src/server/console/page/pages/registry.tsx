@@ -8,7 +8,7 @@ import type { RecordPage, RecordSummary } from "../wire.ts";
 
 const WAIT_MS = 250;
 
-/** What is searched for, or a page of all records. */
+/** The records found by words, or a page of all records. */
 async function find(words: string, after: string): Promise<RecordPage> {
   if (words === "") return getJson(pathTo`/v1/agentspace/tools?after=${after}`);
   const { hits } = await getJson<{ readonly hits: readonly RecordSummary[] }>(

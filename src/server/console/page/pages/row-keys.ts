@@ -18,7 +18,7 @@ async function copyAddress(): Promise<void> {
   announce((await copyText(location.href)) ? "The address was copied" : "The browser blocks the clipboard");
 }
 
-/** Goes to a neighbour in the list that was shown last. */
+/** Goes to a neighbour in the last displayed list. */
 function goBeside(page: "calls" | "approvals", step: number): void {
   const at = neighbours.value.findIndex((call) => call?.id === route.value.name);
   const beside = at < 0 ? null : (neighbours.value[at + step] ?? null);

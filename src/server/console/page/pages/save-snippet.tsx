@@ -5,7 +5,10 @@ import { Card, type Loaded, Notice, Quiet, settle, ToolLink, When } from "../ele
 import { loadTools, tools } from "../tools.ts";
 import { recordOf, type Snippet, type StoredCall } from "../wire.ts";
 
-/** A button and a form to save the program of a kept call. Nothing where no program is kept, or the page's key may not. */
+/**
+ * A button and a form to save the program of a kept call. Empty if no program is kept, or the page's key may not save
+ * it.
+ */
 export function SaveSnippet({ call }: { call: StoredCall }) {
   const isOpen = useSignal(false);
   const isProgram = call.tool === "run_code" && typeof recordOf(call.detail?.arguments)["code"] === "string";

@@ -13,7 +13,7 @@ policy:
 /** The text of the playground, also when another page was shown meanwhile. */
 export const draft = signal(SAMPLE);
 
-/** What a policy is tried with; empty texts for nothing. */
+/** The subject of a simulation; empty texts for missing values. */
 export interface Subject {
   readonly tool: string;
   readonly tenant: string;
@@ -23,7 +23,7 @@ export interface Subject {
   readonly since: string;
 }
 
-/** What the policy of the playground would do. */
+/** Simulates the policy of the playground. */
 export function simulate({ tool, tenant, call, since }: Subject, signal?: AbortSignal): Promise<Simulation> {
   const given = { ...(tool !== "" && { tool }), ...(tenant !== "" && { tenant }), ...(call !== "" && { id: call }) };
   const text = timeOf(since, Date.now());

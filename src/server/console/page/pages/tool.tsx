@@ -92,11 +92,11 @@ function Header({ name, description, version, contract, isolation, isolationReas
   );
 }
 
-/** Calls whose times count, and those of them that are shown. */
+/** Calls included in the times, and the displayed ones of them. */
 const CALLS_READ = 200;
 const CALLS_SHOWN = 20;
 
-/** The tool's last calls, where the server keeps calls and shows them to the key. */
+/** The tool's last calls, if the server keeps calls and shows them to the key. */
 function LastCalls({ tool }: { tool: string }) {
   const path = pathTo`/v1/calls?limit=${`${CALLS_READ}`}&tool=${tool}`;
   const loaded = useLoaded((signal) => getJson<CallPage>(path, signal), [path]);
@@ -127,7 +127,7 @@ function LastCalls({ tool }: { tool: string }) {
   );
 }
 
-/** How long calls took. A call that stands for others has their weight. */
+/** Durations of calls. A call that represents others has their weight. */
 function Times({ calls }: { calls: readonly CallSummary[] }) {
   if (calls.length === 0) return null;
   const sorted = calls.toSorted((one, other) => one.wallMs - other.wallMs);
@@ -144,7 +144,7 @@ function Times({ calls }: { calls: readonly CallSummary[] }) {
   );
 }
 
-/** Names of Node that the tool uses; nothing for a tool without any. */
+/** Names of Node that the tool uses; empty for a tool without any. */
 function NodeNames({ node = [] }: ToolInfo) {
   if (node.length === 0) return null;
   const works = node.filter(({ instead }) => instead === undefined).map(({ name }) => name);

@@ -4,7 +4,7 @@ import { last } from "../stats.ts";
 import { tools } from "../tools.ts";
 import type { ToolInfo } from "../wire.ts";
 
-/** All tools of the key, and what they do at the moment. */
+/** All tools of the key, and their current activity. */
 export function Page() {
   const figures = new Map(last.value?.tools.map((tool) => [tool.name, tool]));
   const rowOf = ({ name, description, version, contract, isolation }: ToolInfo) => {

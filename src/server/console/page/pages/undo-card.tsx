@@ -6,7 +6,7 @@ import { announce, Badge, Card, Notice, Table } from "../elements.tsx";
 import { addressOf } from "../router.ts";
 import { Asked } from "./asked.tsx";
 
-/** What became of an effect of the call. */
+/** The outcome of undoing an effect of the call. */
 interface Effect {
   readonly step: number;
   /** Id of the call below that did it. */
@@ -28,7 +28,7 @@ const UNDOES = /\.undo(?:\.\d)?$/;
 const HEADS = ["Step", "What", "Outcome", ""];
 const TONES: Readonly<Record<string, "good" | "bad">> = { undone: "good", failed: "bad", in_doubt: "bad" };
 
-/** Undoes what the tools of a call have done that has ended, and shows the report. Nothing where the page's key may not. */
+/** Undoes the effects of an ended call's tools, and shows the report. Empty if the page's key may not. */
 export function UndoCard({ call: { id, state } }: { call: DurableCall }) {
   const problem = useSignal("");
   const report = useSignal<Report | null>(null);

@@ -13,7 +13,7 @@ interface ActionProps {
   readonly followed: FollowedCall;
 }
 
-/** Sends a signal to a call, or ends it, each after a question. Nothing where the page's key may do neither. */
+/** Sends a signal to a call, or ends it, each after a confirmation. Empty if the page's key may do neither. */
 export function WaitActions({ call, followed }: ActionProps) {
   const problem = useSignal("");
   if (caller.value?.roles.includes("execute") === false || call.state === "ended") return null;

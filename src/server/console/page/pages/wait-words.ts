@@ -3,7 +3,7 @@ import { formatTime, plural } from "../format.ts";
 
 const STATES: Readonly<Record<string, string>> = { in_doubt: "in doubt", ready: "goes on soon", running: "runs" };
 
-/** What a call waits for, in few words, or its state. */
+/** A call's waits in few words, or its state. */
 export function wordsOf(call: DurableCall): string {
   if (call.state !== "paused") return STATES[call.state] ?? call.state;
   const approvals = openApprovals(call).length;

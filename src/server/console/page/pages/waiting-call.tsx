@@ -19,7 +19,7 @@ import { UndoCard } from "./undo-card.tsx";
 import { subjectOf, wordsOf } from "./wait-words.ts";
 import { WaitActions } from "./wait-actions.tsx";
 
-/** One call that waits or has waited: what somebody may decide, its waits, and its result. */
+/** One call that waits or has waited: its open decisions, its waits, and its result. */
 export function Page({ name: id }: { name: string }) {
   const followed = useMemo(() => new FollowedCall(id), [id]);
   useEffect(() => {
@@ -101,7 +101,7 @@ function Header({ call }: { call: DurableCall }) {
   );
 }
 
-/** Says that what is shown is not what there is any more. */
+/** A notice that the displayed state is outdated. */
 function Newer({ followed }: { followed: FollowedCall }) {
   const newer = followed.newer.value;
   return (

@@ -31,7 +31,7 @@ export class WaitingList extends PagedList<DurableCall> {
       await pause(POLL_MS, closed);
       if (closed.aborted) return;
       if (document.visibilityState !== "visible") continue;
-      // What is wrong now may be well the next time.
+      // A failed request may succeed the next time.
       const page = await this.read({}).catch(() => null);
       if (page === null) continue;
       this.#mark(page);

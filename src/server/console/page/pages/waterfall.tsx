@@ -9,7 +9,7 @@ const MERGED_MS = 5;
 /** A stretch of a call's time. Times in milliseconds since the call was accepted. */
 export interface Row {
   readonly name: string;
-  /** What its bar looks like: `wait`, `ok`, `failed`, `turn`, or `replayed`. */
+  /** Style of its bar: `wait`, `ok`, `failed`, `turn`, or `replayed`. */
   readonly kind: string;
   readonly atMs: number;
   readonly ms: number;
@@ -90,7 +90,7 @@ interface WaterfallProps {
   readonly onChoose: (at: number) => void;
 }
 
-/** What a call did and when. The bars repeat what the cells say. */
+/** A call's steps with their times. The bars repeat the facts of the cells. */
 export function Waterfall({ rows, chosen, onChoose }: WaterfallProps) {
   const endMs = rows.reduce((last, { atMs, ms }) => Math.max(last, atMs + ms), 0);
   return (
@@ -130,7 +130,7 @@ function RowOutcome({ text }: { text: string }) {
   return text.startsWith("ok") ? <Badge text={text} tone="good" /> : <Outcome code={text} />;
 }
 
-/** What is known of one row. */
+/** The facts of one row. */
 export function RowFacts({ row }: { row: Row }) {
   const facts = [...row.notes, ["Start", formatMs(row.atMs)], ["Took", formatMs(row.ms)]];
   return (
