@@ -18,7 +18,7 @@ export type { Host } from "./host-faces.ts";
 
 /**
  * The entry `glovebox/tool`. A tool's module imports it for its types: the bundler has a `defineTool` of its own, so a
- * tool needs no installed package. Here it is a function without any other module behind it.
+ * tool needs no installed package. Here it is a function without dependencies.
  */
 
 /** The second argument of `run`. */
@@ -29,9 +29,9 @@ export interface ToolContext<Caps = unknown, Config = JsonValue, Custom = Regist
   readonly config: Config;
   /** Aborted when the call is cancelled or its time is over. */
   readonly signal: AbortSignal;
-  /** Reports progress. Costs next to nothing if nobody listens. */
+  /** Reports progress. Costs next to nothing without a listener. */
   readonly progress: (progress: number, total?: number, message?: string) => void;
-  /** A member for each capability that the tool asks for, and nothing else. */
+  /** A member for each capability that the tool requests, and no other. */
   readonly host: Host<Caps, Custom>;
 }
 
@@ -67,7 +67,7 @@ export interface ToolFacts<Name, In, Out, Caps, Config> {
   readonly tags?: readonly string[];
   /** A schema of a library, or a JSON Schema: of draft 2020-12, if it does not name another one. By default, every object is accepted. */
   readonly inputSchema?: In;
-  /** Without one, nobody checks the output. */
+  /** Without one, the output is not checked. */
   readonly outputSchema?: Out;
   readonly capabilities?: Caps;
   readonly config?: Config;
@@ -81,7 +81,7 @@ export interface ToolFacts<Name, In, Out, Caps, Config> {
   readonly retryOn?: RetryOn;
   readonly outputChars?: number;
   readonly timeoutArgument?: string;
-  /** Calls with what they give, for models and for tests. */
+  /** Calls with their outputs, for models and for tests. */
   readonly examples?: readonly {
     readonly name?: string;
     readonly input: NoInfer<ArgumentsOf<In>>;
@@ -103,8 +103,8 @@ export interface ToolFactory<Custom> {
     tool: ToolFacts<Name, In, Out, Caps, Config> & {
       run(input: ReadArgumentsOf<In>, context: ToolContext<Caps, Config, Custom>): Returned | Promise<Returned>;
       /**
-       * How a call is undone: by another tool, or by a function that gets the call's arguments, as `run` got them, and its
-       * output. Default: not at all.
+       * How a call is undone: by another tool, or by a function with the call's arguments, as `run` got them, and its
+       * output. Default: it cannot be undone.
        */
       readonly undo?:
         | ToolUndo

@@ -11,7 +11,7 @@ import type { ToolDefinition } from "./definition.ts";
 export interface DefinedTool {
   /** A definition without its source, unchecked. */
   readonly definition: object;
-  /** Schema of the arguments that are not certainly refused. `null`: the JSON Schema says all. */
+  /** Schema of the arguments that are not certainly refused. `null`: the JSON Schema is complete. */
   readonly check: JsonSchema | null;
   /** Rules of its schemas that their JSON Schemas do not have. */
   readonly more: readonly string[];
@@ -41,17 +41,17 @@ export function definedIn({
 export interface SchemaUse {
   readonly parses: "host" | "isolate";
   readonly parsesReason?: string;
-  /** Why calls evaluate all of the module. */
+  /** The reason why calls evaluate the whole module. */
   readonly wholeReason?: string;
 }
 
-/** The bundle that calls of a tool evaluate, and why it is that one. */
+/** The bundle that calls of a tool evaluate, and the reason for the choice. */
 export interface ChosenBundle {
   readonly bundle: Bundle;
   readonly use: SchemaUse;
 }
 
-/** Schemas that say more than their JSON Schemas parse in the isolate, and need all of the module. */
+/** Schemas that do more than their JSON Schemas parse in the isolate, and need the whole module. */
 export function bundleForCalls(defined: DefinedTool, bundle: Bundle): ChosenBundle {
   const { halves, ...whole } = bundle;
   if (defined.more.length > 0) {

@@ -19,7 +19,7 @@ export interface ToolDefinition {
   readonly version?: string;
   readonly tags?: readonly string[];
   /**
-   * A JSON Schema, or a schema of a library that says no more than its JSON Schema: one with a `refine` is refused, and
+   * A JSON Schema, or a schema of a library that does no more than its JSON Schema: one with a `refine` is refused, and
    * belongs into a module of `defineTool`.
    */
   readonly inputSchema?: Schema;
@@ -37,7 +37,7 @@ export interface ToolDefinition {
   readonly retries?: number;
   /**
    * Failures that `retries` covers: `lost` (the default) only those without fault, `failure` the tool's own as well,
-   * except where the call has had effects and does not declare that they may be repeated.
+   * unless the call has had effects without declaring that they may be repeated.
    */
   readonly retryOn?: RetryOn;
   readonly annotations?: ToolAnnotations;
@@ -62,12 +62,12 @@ export interface ToolDefinition {
 
 export type RetryOn = "lost" | "failure";
 
-/** `when`: JSON Schema of the arguments. `message`: what the person reads, at most 1,000 characters. */
+/** `when`: JSON Schema of the arguments. `message`: the text for the person, at most 1,000 characters. */
 export type ToolApproval = "always" | { readonly when: JsonSchema; readonly message?: string };
 
 /**
- * How calls of a tool are undone: by a call of another one. `arguments`: its arguments by name, each a JSON pointer into the
- * call that is undone, as `/input/owner` or `/output/number`.
+ * How calls of a tool are undone: by a call of another one. `arguments`: its arguments by name, each a JSON pointer
+ * into the undone call, as `/input/owner` or `/output/number`.
  */
 export interface ToolUndo {
   readonly tool: string;
@@ -130,30 +130,30 @@ export interface ToolInfo<Name extends string = string> {
   readonly capabilities: CapabilityRequest;
   /**
    * Size of the script that each call evaluates, in bytes, and the time its module takes to evaluate, in milliseconds.
-   * `describe`: the same of the whole module, where calls evaluate only a part of it.
+   * `describe`: the same for the whole module, if calls evaluate only a part of it.
    */
   readonly script: ScriptSize & { readonly describe?: ScriptSize };
   /**
-   * Who applies its schemas: `host`, before its module is evaluated, where they are JSON Schemas or say no more;
-   * `isolate`, where its own schemas parse the arguments and the output, because of `parsesReason`.
+   * The place where its schemas are applied: `host`, before its module is evaluated, if they are JSON Schemas or do no
+   * more; `isolate`, if its own schemas parse the arguments and the output, because of `parsesReason`.
    */
   readonly parses: "host" | "isolate";
   readonly parsesReason?: string;
-  /** Why each call evaluates all of a module of `defineTool`, with its schema library. */
+  /** The reason why each call evaluates the whole module of `defineTool`, with its schema library. */
   readonly wholeReason?: string;
   /**
-   * Node's names that its bundle uses, with what to use `instead` of those that refuse when they are used: at most 200.
+   * Node's names that its bundle uses, with the replacement (`instead`) for those that refuse their use: at most 200.
    * Absent if it uses none.
    */
   readonly node?: readonly NodeName[];
   /**
-   * Where clients of the Model Context Protocol get other schemas than these, because some of them could not read these.
-   * The checks of arguments and output are the same. Absent if nowhere; at most 20 places.
+   * Places at which clients of the Model Context Protocol get other schemas than these, because some of them could not
+   * read these. The checks of arguments and output are the same. Absent if there are none; at most 20 places.
    */
   readonly mcpRewrites?: readonly SchemaRewrite[];
   readonly examples?: readonly ToolExample[];
   /**
-   * Who registered it: `operator` for the engine's options and `engine.register`, `key:NAME` for a key of the service,
+   * Its registrant: `operator` for the engine's options and `engine.register`, `key:NAME` for a key of the service,
    * `local` for a service without keys. Its name and tags are the registrant's own words; this is not.
    */
   readonly registrant: string;
@@ -162,11 +162,11 @@ export interface ToolInfo<Name extends string = string> {
    * that it is given. Absent: it has no commands.
    */
   readonly commands?: readonly string[];
-  /** The tenant whose calls alone find it: another tenant may have a tool of the same name. Absent: all tenants. */
+  /** The only tenant whose calls find it: another tenant may have a tool of the same name. Absent: all tenants. */
   readonly tenant?: string;
   /**
    * SHA-256, in hexadecimal, of its code, runtime, contract and schemas, and of the capabilities, limits and isolation
-   * that it asks for. Its config, name, tags and description are not part of it.
+   * that it requests. Its config, name, tags and description are not part of it.
    */
   readonly digest: string;
 }
@@ -304,14 +304,14 @@ export const DEFINITION = {
 
 let validator: Validator | undefined;
 
-/** Compiles what checks definitions, ahead of the first one. */
+/** Compiles the checks of definitions, before the first one. */
 export function prepareDefinitions(): Validator {
   return (validator ??= compileSchema(DEFINITION, "inputSchema"));
 }
 
 /**
  * Checks a definition from `register` or a module's `spec`, and fills in the version. Throws a `GloveboxError` with
- * `load_error` that says what to change.
+ * `load_error` and advice.
  */
 export function checkDefinition(definition: unknown, options: CheckOptions = {}): CheckedDefinition {
   const violations = prepareDefinitions().check(definition);

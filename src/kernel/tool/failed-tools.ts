@@ -2,12 +2,12 @@ import { GloveboxError } from "../base/errors.ts";
 import { filesOfFailure, withFiles } from "./bundle/error.ts";
 
 const SHOWN = 10;
-/** The failures of which an error tells all. */
+/** The failures that an error combines. */
 const failuresOf = new WeakMap<GloveboxError, readonly GloveboxError[]>();
 
 /**
- * Why the preparations of several tools failed: their only failure as it is, or one error that names them all;
- * `undefined` if none failed.
+ * The reason why the preparations of several tools failed: the only failure unchanged, or one error that names them
+ * all; `undefined` if none failed.
  */
 export function failureOf(settled: readonly PromiseSettledResult<unknown>[]): Error | undefined {
   const reasons = settled.flatMap((one) => (one.status === "rejected" ? [one.reason as Error] : []));

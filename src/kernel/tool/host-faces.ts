@@ -4,7 +4,7 @@ import type { Simplify } from "../base/schema/from-json-schema.ts";
 
 /** The types of `context.host`. At run time its members are the faces of `kernel/guest/faces`. */
 
-/** A key of `host.kv` with what is known of it. */
+/** A key of `host.kv` with its metadata. */
 export interface KvKey {
   readonly key: string;
   readonly version: number;
@@ -13,11 +13,11 @@ export interface KvKey {
   readonly expiresAt: number | null;
 }
 
-/** `host.kv`: JSON values that outlive the call. They belong to the tool and the tenant. */
+/** `host.kv`: JSON values that outlive the call. They are private to the tool and the tenant. */
 export interface KvHost {
   /** The value, or `null`. */
   get(key: string): Promise<JsonValue>;
-  /** The value with its version: tells a stored `null` from a missing key. */
+  /** The value with its version: distinguishes a stored `null` from a missing key. */
   entry(key: string): Promise<{ readonly value: JsonValue; readonly version: number } | null>;
   /** The new version, or `null` where `ifVersion` or `ifAbsent` did not hold. */
   set(
@@ -60,7 +60,7 @@ interface WriteOptions {
   readonly flag?: string;
 }
 
-/** `host.fs`, shaped like `node:fs/promises`. Paths begin with a mount that the tool asks for: `/data/x.txt`. */
+/** `host.fs`, shaped like `node:fs/promises`. Paths begin with a mount that the tool requests: `/data/x.txt`. */
 export interface FsHost<Mount extends string = string> {
   readFile(path: PathIn<Mount>, options: Encoding | (ReadPart & { readonly encoding: Encoding })): Promise<string>;
   readFile(path: PathIn<Mount>, options?: null | (ReadPart & { readonly encoding?: null })): Promise<Uint8Array>;
@@ -119,7 +119,7 @@ export interface ExecHost {
 }
 
 /**
- * `host.pause`: the call waits, for days where it has to, and holds nothing meanwhile. A refusal throws an error with the
+ * `host.pause`: the call waits, for days if necessary, without holding resources. A refusal throws an error with the
  * `code` `approval_refused`, and in `details` with `expired`, `reason` and `by`.
  */
 export interface PauseHost {
@@ -127,7 +127,7 @@ export interface PauseHost {
   approval(request: {
     readonly message: string;
     readonly data?: JsonValue;
-    /** JSON Schema of the data that the person has to send; at most 16,384 characters. Default: whatever it likes, or nothing. */
+    /** JSON Schema of the data that the person has to send; at most 16,384 characters. Default: any data, or none. */
     readonly schema?: object;
     readonly expiresMs?: number;
   }): Promise<{
@@ -148,7 +148,7 @@ interface HostFaces<Caps> {
   readonly fetch: typeof fetch;
   readonly kv: KvHost;
   readonly fs: FsHost<Caps extends { readonly fs: infer Mounts } ? keyof Mounts & string : never>;
-  /** Placeholders. The host puts a value in the place of one where the secret is bound. */
+  /** Placeholders. The host replaces one by its value where the secret is bound. */
   readonly secrets: {
     readonly [S in Caps extends { readonly secrets: readonly (infer Name extends string)[] } ? Name : never]: string;
   };
@@ -160,12 +160,12 @@ interface HostFaces<Caps> {
   readonly pause: PauseHost;
 }
 
-/** A capability of which no types are known. */
+/** A capability with unknown types. */
 interface UntypedClient {
   readonly [method: string]: (args?: unknown, options?: CapabilityProgress) => Promise<unknown>;
 }
 
-/** `context.host`: a member for each capability that the tool asks for, and nothing else. */
+/** `context.host`: a member for each capability that the tool requests, and no other. */
 export type Host<Caps, Custom> = Simplify<{
   readonly [K in Exclude<keyof Caps, "native" | "connector">]: K extends keyof HostFaces<Caps>
     ? HostFaces<Caps>[K]

@@ -2,8 +2,8 @@ import { GloveboxError } from "../base/errors.ts";
 import { isObject } from "../base/json.ts";
 
 /**
- * Throws for a tool that is code of the embedder's program: of `defineTool` or another library, a list or a record of them,
- * or a server. Such code cannot be moved into an isolate, so its module is named instead.
+ * Throws for a tool that is code of the embedder's program: of `defineTool` or another library, a list or a record of
+ * them, or a server. Such code cannot be moved into an isolate, so definitions name its module instead.
  */
 export function refuseLiveTool(given: unknown): void {
   const inside: readonly unknown[] = isObject(given) || Array.isArray(given) ? Object.values(given) : [];

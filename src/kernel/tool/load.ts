@@ -17,7 +17,7 @@ import type { BundleContext, ToolRuntimes } from "./runtimes/runtime.ts";
 import { placeInStack } from "./spec-line.ts";
 import { ANY_ARGUMENTS, type Loaded } from "./registered-tool.ts";
 
-/** A tool of a module that is not registered, because nobody could call it; the module's others are. */
+/** A tool of a module that is not registered, because it could not be called; the module's others are. */
 export interface OmittedTool {
   readonly name: string;
   /** Name of the module. */
@@ -30,7 +30,7 @@ export interface OmittedTool {
 export interface PrepareContext {
   /** Registrant of the tool. */
   readonly registrant: string;
-  /** The tenant whose calls alone find the tool. */
+  /** The only tenant whose calls find the tool. */
   readonly tenant?: string;
   /** Evaluates a script in an isolate of its own and describes it. */
   readonly inspect: (script: ToolScript) => Promise<Inspection>;
@@ -38,9 +38,9 @@ export interface PrepareContext {
   readonly forget: (key: string) => void;
   /** The engine's limits, as defaults for the tool's. */
   readonly limits: Limits;
-  /** Ceiling of what the tool may declare. */
+  /** Ceiling for the limits that the tool may declare. */
   readonly maxLimits: Limits;
-  /** Told of tools that are left out of a module. */
+  /** Called for tools that are left out of a module. */
   readonly omitted?: (tool: OmittedTool) => void;
   /** Of the contracts in which modules may be written. */
   readonly readers: ModuleReaders;
@@ -49,7 +49,7 @@ export interface PrepareContext {
   /** A unique script key. */
   readonly nextKey: () => string;
   readonly packages: Pick<Packages, "load" | "options">;
-  /** The folder of the operator's project, where it is not found above each tool. */
+  /** The folder of the operator's project, if it is not to be found above each tool. */
   readonly root?: string;
   /** Stores the files of native tools, by the keys of their scripts. */
   readonly binaries: Pick<Binaries, "keep">;
@@ -60,12 +60,12 @@ export function laneOf({ registrant }: PrepareContext): string | null {
   return registrant === OPERATOR ? null : registrant;
 }
 
-/** Only the operator's files have a project around them: what others register has its own folder alone. */
+/** Only the operator's files have a project around them: tools of other registrants have only their own folder. */
 export function bundleContext(context: PrepareContext): BundleContext {
   const own = { lane: laneOf(context), packages: context.packages.options, runtimes: context.runtimes };
   if (context.registrant !== OPERATOR) return own;
   const home = homedir();
-  // Where the operator works in the home folder, that is a project like all others.
+  // If the operator works in the home folder, that is a project like all others.
   const outer = process.cwd() === home ? {} : { home };
   return { ...own, project: { ...outer, ...(context.root !== undefined && { root: context.root }) } };
 }
@@ -102,7 +102,10 @@ export async function load(
   return describeSet(script, bundle, inspection, context);
 }
 
-/** Evaluates a module with tools of libraries again, with what describes their schemas: only such modules need that. */
+/**
+ * Evaluates a module with tools of libraries again, with the descriptions of their schemas: only such modules need
+ * that.
+ */
 async function describeSet(
   script: ToolScript,
   bundle: Bundle,

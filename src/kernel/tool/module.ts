@@ -21,9 +21,9 @@ type Found = Pick<Extract<Inspection, { ok: true }>, "contract" | "described" | 
 /** Settings of a tool given beside its module. */
 export type LocationExtras = Omit<ToolLocation, "path">;
 
-/** Maximum length of what an error says of a module's exports. */
+/** Maximum length of an error's description of a module's exports. */
 const SEEN_MAX = 1_000;
-/** What to do with a module that is not meant to be a tool. */
+/** Advice for a module that is not meant to be a tool. */
 const HELPER = ". Is it a helper of tools? Begin the name of its file with _ or move it to a subfolder";
 const MAX_SPEC_LENGTH = 4 * 1024 * 1024;
 /** Settings that a module may export in `spec` because contracts have no place for them. */

@@ -1,4 +1,4 @@
-/** Hears of the tools that are prepared in this process: an engine that starts is nobody's to ask yet. */
+/** Receives the preparation of tools in this process: a starting engine has no API to ask yet. */
 export interface PreparationListener {
   /** So many more tools are to be prepared. */
   readonly onFound: (count: number) => void;
@@ -8,13 +8,13 @@ export interface PreparationListener {
 
 const listeners = new Set<PreparationListener>();
 
-/** Has a listener hear of all engines' tools until it is disposed of. */
+/** Reports all engines' tools to a listener until it is disposed of. */
 export function watchPreparation(listener: PreparationListener): Disposable {
   listeners.add(listener);
   return { [Symbol.dispose]: () => void listeners.delete(listener) };
 }
 
-/** Tells all listeners. */
+/** Reports to all listeners. */
 export const preparation: PreparationListener = {
   onFound: (count) => listeners.forEach((listener) => listener.onFound(count)),
   onEnded: (name) => listeners.forEach((listener) => listener.onEnded(name)),

@@ -21,7 +21,7 @@ export async function prepareDefined(
   return registeredTool(definition, checks, chosen.bundle, chosen.loaded, context);
 }
 
-/** Loads what calls evaluate. All of the module was loaded already, and is used where the half for calls does not load. */
+/** Loads the bundle for calls. The whole module was loaded already, and is used if the half for calls does not load. */
 async function loadForCalls(
   { bundle: chosen, use }: ChosenBundle,
   whole: Bundle,

@@ -6,14 +6,14 @@ export interface ToolTypes {
   readonly output: unknown;
 }
 
-/** Tools of which nothing is known. */
+/** Unknown tools. */
 export interface AnyTools {
   readonly [name: string]: { readonly input: { readonly [key: string]: unknown }; readonly output: unknown };
 }
 
 /**
- * What is known in a whole project. A declaration file adds to it, which `glovebox types --register` writes: `declare
- * module "glovebox" { interface Register { tools: Tools } }`. `tools` has a `ToolTypes` for each tool by its name,
+ * The types of a whole project. A declaration file from `glovebox types --register` adds to it: `declare module
+ * "glovebox" { interface Register { tools: Tools } }`. `tools` has a `ToolTypes` for each tool by its name,
  * `capabilities` a `CustomCapability` for each of the embedder's capabilities by its name.
  */
 // oxlint-disable-next-line typescript/no-empty-object-type
@@ -21,7 +21,7 @@ export interface Register {}
 
 type FromRegister<Key extends string, Else> = Register extends { readonly [K in Key]: infer Found } ? Found : Else;
 
-/** The tools of `Register`, or any. Mapped: what is written as an interface has no index signature. */
+/** The tools of `Register`, or any. Mapped, because an interface has no index signature. */
 export type RegisteredTools = Simplify<FromRegister<"tools", AnyTools>>;
 /** The embedder's capabilities of `Register`, or none. */
 export type RegisteredCapabilities = FromRegister<"capabilities", object>;

@@ -29,22 +29,22 @@ import type { ToolResult } from "../base/result.ts";
 interface ToolUsage {
   calls: number;
   retired: boolean;
-  /** Whether the call that ended last had asked the broker for something: then the next one probably will. */
+  /** Whether the last ended call made a capability call: then the next one probably will. */
   asks?: boolean;
-  /** Names of tools that its calls have called, which need nothing but a turn. */
+  /** Names of tools that its calls have called, which need only a turn. */
   callees?: Set<string>;
 }
 
 /** A program of one call. */
 export interface RunningProgram {
-  /** What is kept of it while its call waits; `finish` makes the result that its caller gets. */
+  /** Its stored state while its call waits; `finish` makes the result for its caller. */
   readonly kept: () => Pick<StoredProgram, "limits" | "callees" | "state">;
   readonly finish: (result: ToolResult) => ToolResult;
 }
 
 /** Target of a call that undoes another, under a name that no tool has. */
 export type UndoTarget =
-  /** A call below that one, which is undone by a call of its own. `isAgain`: whether what has failed in it is tried again. */
+  /** A call below that one, which another call undoes. `isAgain`: whether its failed parts are retried. */
   | { readonly kind: "call"; readonly id: string; readonly isAgain: boolean }
   /** The function by which a tool's module undoes its calls. */
   | { readonly kind: "function"; readonly tool: string };
@@ -61,11 +61,11 @@ export interface RegisteredTool {
   readonly retryOn: RetryOn;
   /** Reads the module's return value if that is a result of its contract; `null` if it is the bare output. */
   readonly readResult: ((answer: unknown) => Outcome) | null;
-  /** Place of the output in what `readResult` reads; `null` where it is the whole answer. */
+  /** Place of the output in the value for `readResult`; `null` if it is the whole answer. */
   readonly outputAt: OutputAt | null;
   /** Whether it may have operations beside its main one. */
   readonly takesCommands: boolean;
-  /** Its calls are those of the function that undoes calls of the tool: the command `undo`. */
+  /** Its calls are those of the function that undoes the tool's calls: the command `undo`. */
   readonly isUndoer?: true;
   readonly outputChars: number | null;
   /** The argument that sets the maximum seconds of a call. */
@@ -75,9 +75,9 @@ export interface RegisteredTool {
   readonly own?: Capability;
   /** Of a call that undoes another, by name. */
   readonly undoes?: ReadonlyMap<string, UndoTarget>;
-  /** Names of the tools that a snippet may call: `own` is made of them. */
+  /** Names of the tools that a snippet may call: `own` is made from them. */
   readonly snippet?: readonly string[];
-  /** The program that it runs, where its call may wait. */
+  /** The program that it runs, if its call may wait. */
   readonly program?: RunningProgram;
   /** Paths of the operator's files of which it was made, sorted. */
   readonly files: readonly string[];
@@ -108,7 +108,7 @@ function namesOf({ node }: Bundle): Pick<ToolInfo, "node"> {
   return node === undefined ? {} : { node: frozenCopy(node) };
 }
 
-/** How calls are undone, as the definition or the module says. Throws a `GloveboxError` where both do. */
+/** The undo of calls, from the definition or the module. Throws a `GloveboxError` if both have one. */
 function undoOf(
   { name, undo }: CheckedDefinition,
   { runtime }: Bundle,
@@ -126,7 +126,10 @@ function undoOf(
   throw loadError(name, "has an undo in its definition and a function undo in its module: leave one of them out");
 }
 
-/** A tool as it undoes calls of its own. It is not repeated, whatever the tool says of its calls. */
+/**
+ * The form of a tool that undoes its own calls. It is not repeated, in spite of the tool's declarations about its
+ * calls.
+ */
 export function undoerOf(tool: RegisteredTool): RegisteredTool {
   if (tool.info.undo !== "function") return tool;
   const info = { ...tool.info, annotations: {} };
@@ -238,12 +241,12 @@ export function registeredTool(
   });
 }
 
-/** Variables of `process.env`: a call asks for each when it starts. */
+/** Variables of `process.env`: a call requests each when it starts. */
 const ENV_MAX = 64;
 
 /**
- * The code, with a mark where constructors of sockets have to say that the tool does not ask for `fetch`, and with the
- * variables of the environment that it reads as Node's code does.
+ * The code, with a mark if constructors of sockets have to report that the tool lacks the capability `fetch`, and with
+ * the variables of the environment that it reads as Node's code does.
  */
 function codeOf(
   { text, isInterpreted }: Bundle,
@@ -270,8 +273,8 @@ function digestOf(
 }
 
 /**
- * The requested level; default `instance`. A module that does not load in a hardened realm gets a context of its own
- * for each call instead of an instance; it cannot be `shared`, which promises shared state.
+ * The requested level; default `instance`. A module that does not load in a hardened realm gets a separate context for
+ * each call instead of an instance; it cannot be `shared`, which promises shared state.
  */
 function chooseIsolation(
   name: string,
@@ -297,7 +300,7 @@ function chooseIsolation(
   return { isolation: "context", isolationReason: reason };
 }
 
-/** Whether what a tool says has to be searched for keys of its config. */
+/** Whether a tool's texts have to be searched for keys of its config. */
 export function configShownBy(contract: string | null, readers: ModuleReaders): Pick<ToolScript, "showsConfig"> {
   const hides = contract === null || readers.get(contract)?.hidesConfig === true;
   return hides ? {} : { showsConfig: true };
@@ -309,7 +312,10 @@ export function checksFor(contract: ModuleContractName | null, checks: ToolCheck
   return outputAt === undefined || checks.output === "" ? checks : { ...checks, outputAt };
 }
 
-/** The reader of a module's return value, with the place of its output. Throws a `GloveboxError` where the contract is unknown. */
+/**
+ * The reader of a module's return value, with the place of its output. Throws a `GloveboxError` if the contract is
+ * unknown.
+ */
 export function readerOf(
   contract: ModuleContractName | null,
   { outputAt }: Pick<ToolChecks, "outputAt">,
@@ -354,8 +360,8 @@ function substanceOf(tool: RegisteredTool): string {
 const fingerprints = new WeakMap<RegisteredTool, ToolFingerprint>();
 
 /**
- * The identity of a tool across servers: everything that decides how a stored output becomes a result, not how the tool
- * is run. Not salted, because servers must compute the same mark independently; it travels sealed.
+ * The identity of a tool across servers: everything that determines how a stored output becomes a result, not how the
+ * tool is run. Not salted, because servers must compute the same mark independently; it travels sealed.
  */
 export function fingerprintOf(tool: RegisteredTool): ToolFingerprint {
   const old = fingerprints.get(tool);

@@ -34,18 +34,18 @@ interface ScriptInspector {
   inspect(script: ToolScript): Promise<Inspection>;
   /** Drops the worker's copy of a script. */
   forget(key: string): void;
-  /** Has no worker run calls with a script that nobody sends it. */
+  /** Tells workers not to run calls with a script without receiving it. */
   withdraw?(key: string): void;
 }
 
 interface PrepareOptions {
   readonly bounds?: Bounds;
   readonly registrant?: string;
-  /** The tenant whose calls alone find the tools. */
+  /** The only tenant whose calls find the tools. */
   readonly tenant?: string;
 }
 
-/** What the engine says of a tool that is made for it: its limits, and a key of its own for the tool's script. */
+/** The engine's settings for a tool: its limits, and a separate key for the tool's script. */
 export interface ToolPlace {
   readonly limits: Limits;
   readonly maxLimits: Limits;
@@ -74,8 +74,9 @@ export class Registrar {
   #isOpen = true;
 
   /**
-   * `bounds` are read whenever a tool is prepared, so they may be changed in place. `root`: the folder of the operator's
-   * project, where it is not found above each tool. `omitted` is told of tools that are left out of a module.
+   * `bounds` are read whenever a tool is prepared, so they may be changed in place. `root`: the folder of the
+   * operator's project, if it is not to be found above each tool. `omitted` is called for tools that are left out of a
+   * module.
    */
   constructor(
     inspector: ScriptInspector,
@@ -178,7 +179,7 @@ export class Registrar {
     this.#binaries.forget(key);
   }
 
-  /** Has no worker begin with the script of a replaced tool by itself, as calls of it still run. */
+  /** Tells workers not to start with the script of a replaced tool on their own, as calls of it still run. */
   withdraw(key: string): void {
     this.#inspector.withdraw?.(key);
   }
@@ -248,8 +249,8 @@ async function found(
 }
 
 /**
- * Prepares a tool for calls: check, bundle, inspect, compile. Nothing of the tool is evaluated in this process, not
- * even to read its spec. Throws a `GloveboxError` that says what to change.
+ * Prepares a tool for calls: check, bundle, inspect, compile. No code of the tool is evaluated in this process, not
+ * even to read its spec. Throws a `GloveboxError` with advice.
  */
 export async function prepareTool(given: ToolDefinition, context: PrepareContext): Promise<RegisteredTool> {
   refuseLiveTool(given);
@@ -265,7 +266,7 @@ export async function prepareTool(given: ToolDefinition, context: PrepareContext
   requireTool({ ...loaded, runtime: bundle.runtime }, name, context.readers);
   const defined = definedIn(loaded);
   if (defined !== undefined) {
-    // The definition is the embedder's word, the module's own is what it leaves out.
+    // The embedder's definition takes precedence, the module's own fills the gaps.
     const all = checkDefinition({ ...defined.definition, ...definition });
     return prepareDefined(all, defined, bundle, loaded, context);
   }
@@ -284,7 +285,7 @@ export function prepareModule(
   return withBundle(source, extras, context, (...bundled) => prepareBundle(...bundled, context));
 }
 
-/** Bundles a source and passes it to `use`; for a package, that is a reported step of its own. */
+/** Bundles a source and passes it to `use`; for a package, that is a separate reported step. */
 async function withBundle<Value>(
   source: ToolSource,
   extras: LocationExtras,
@@ -338,7 +339,7 @@ async function prepareBundle(
       tools.push(await prepareDefined(definition, defined, bundle, loaded, context));
       continue;
     }
-    // Each further tool of a module needs a script key of its own, by which workers identify it.
+    // Each further tool of a module needs its own script key, by which workers identify it.
     const key = tools.length === 0 ? loaded.key : context.nextKey();
     const tool = registeredTool(definition, await checksOf(definition, context), bundle, { ...loaded, key }, context);
     tools.push(await withBinary(tool, bundle, context));

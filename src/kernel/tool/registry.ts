@@ -33,14 +33,14 @@ export class ToolRegistry {
     return this.#size;
   }
 
-  /** The tool that a tenant's call finds: its own, else that of all. Default: only that of all. */
+  /** The tool that a tenant's call finds: its own, else that of all tenants. Default: only that of all. */
   get(name: string, tenant = ""): RegisteredTool | undefined {
     return this.#ofTenants.get(tenant)?.get(name) ?? this.#tools.get(name);
   }
 
   /**
-   * Throws if there is no room for all of these, in the engine or in the share of their registrant; tools take that of
-   * those that they replace.
+   * Throws if there is no room for all of these, in the engine or in the share of their registrant; tools take the room
+   * of those that they replace.
    */
   requireRoom(tools: readonly RegisteredTool[]): void {
     const added = new Set(tools.filter(({ info }) => this.#same(info) === undefined).map(({ info }) => info.name));
@@ -87,7 +87,7 @@ export class ToolRegistry {
     this.#held.set(registrant, plus(this.#held.get(registrant) ?? NOTHING, tool));
   }
 
-  /** Returns whether the tool existed. `tenant`: whose own it is. */
+  /** Returns whether the tool existed. `tenant`: the owner of the tool. */
   delete(name: string, tenant?: string): boolean {
     const tool = this.#same({ name, tenant });
     if (tool === undefined) return false;

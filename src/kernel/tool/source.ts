@@ -25,7 +25,7 @@ export type ToolSource =
     };
 
 const MAX_TOOLS = 1_000;
-/** Extensions that say what Node reads from a package.json otherwise. */
+/** Extensions that replace Node's information from a package.json. */
 const MARKED: readonly string[] = [".cjs", ".mts", ".cts"];
 const EXTENSIONS: readonly string[] = [".js", ".mjs", ".ts", ...MARKED];
 const INDEX_FILES: readonly string[] = ["index.ts", "index.mjs", "index.js", ...MARKED.map((one) => `index${one}`)];
@@ -38,7 +38,7 @@ export interface FindOptions {
   readonly runtimes: ToolRuntimes;
   /** Treat a folder as one package. */
   readonly isOnePackage?: true;
-  /** Of the operator, whose folder may have links to any place in its project. */
+  /** For the operator, whose folder may have links to any place in its project. */
   readonly project?: ProjectOptions | undefined;
 }
 
@@ -101,7 +101,7 @@ async function findInFolder(
     sources.push(source);
     if (sources.length > MAX_TOOLS) throw loadError(given, `holds more than ${MAX_TOOLS} tools; split it`);
   }
-  // A folder with nothing but code: opening it as a package reports the missing parts.
+  // A folder with only code: opening it as a package reports the missing parts.
   if (sources.length === 0 && (await hasCode(folder))) return [packageSource(folder)];
   if (sources.length === 0) {
     throw loadError(

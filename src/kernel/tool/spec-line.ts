@@ -7,7 +7,7 @@ const DECLARATION = /^(?:export\s+(?:const|let|var)\s+)?(TOOL_SPEC|spec)\s*(?::[
 const DECORATOR = /^[ \t]*@(tool)\b/m;
 const PYTHON_FRAME = /File "\/tool\/([^"\n]{1,300})", line (\d{1,9})/g;
 const SCRIPT_FRAME = /^ {4}at (?:[^\n]{0,300} \()?([^\s():]{1,300}):(\d{1,9}):\d{1,9}\)?$/m;
-/** Errors of what a module says of its tools, as against errors of its evaluation. */
+/** Errors in a module's description of its tools, in contrast to errors of its evaluation. */
 const OF_SPEC = /is not defined correctly|must export its specification|that JSON cannot hold/;
 
 /** The place of a module's own code in a stack, ` (at tool.py:5)`; empty for a stack without one. */

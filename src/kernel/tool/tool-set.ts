@@ -18,9 +18,9 @@ interface SetTool {
   readonly place: string;
   /** A definition without its source, unchecked. */
   readonly definition: object;
-  /** Schema of the arguments that are not certainly refused; `null` where the JSON Schema says all. */
+  /** Schema of the arguments that are not certainly refused; `null` if the JSON Schema is complete. */
   readonly check: JsonSchema | null;
-  /** Whether the output's schema says more than its JSON Schema, so that only the library can check it. */
+  /** Whether the output's schema does more than its JSON Schema, so that only the library can check it. */
   readonly isOutputOwn: boolean;
   readonly more: readonly string[];
   readonly wraps: boolean;
@@ -35,9 +35,9 @@ const NAME_MAX = 128;
 const MESSAGE_MAX = 2_000;
 
 /**
- * Prepares the tools of a module that exports tools of other libraries. Calls of each evaluate all of the module, which is
- * bundled once. One that cannot be called is left out and told. Throws a `GloveboxError` with `load_error`, in words of
- * the module's author, where none can be called.
+ * Prepares the tools of a module that exports tools of other libraries. Each call evaluates the whole module, which is
+ * bundled once. A tool that cannot be called is left out and reported. Throws a `GloveboxError` with `load_error`, in
+ * words of the module's author, if none can be called.
  */
 export async function prepareToolSet(
   name: string,
@@ -90,7 +90,7 @@ function useOf({ library, more }: SetTool): SchemaUse {
     : { parses: "isolate", parsesReason: more.join("; "), wholeReason };
 }
 
-/** Throws where the place of a module allows no such tool: then all of it is refused. */
+/** Throws if the place of a module does not allow such a tool: then the whole module is refused. */
 function requireAllowed(tool: SetTool, name: string, { contract: wanted, names }: LocationExtras): void {
   const { library } = tool;
   if (wanted !== undefined && wanted !== library && wanted !== "tools") {
@@ -186,7 +186,7 @@ interface DescribedSchema {
   readonly more: string | null;
 }
 
-/** A `SchemaDescription`, of which nothing is certain. */
+/** A `SchemaDescription` from an untrusted value. */
 function schemaOf(described: unknown): DescribedSchema | null {
   if (!isObject(described)) return null;
   const { schema, check, more } = described;

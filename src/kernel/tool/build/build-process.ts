@@ -28,14 +28,11 @@ import {
   shownModules,
 } from "./sandbox.ts";
 
-/** How a job ended. */
+/** The end of a job. */
 export type Outcome =
   | { readonly kind: "done"; readonly value: unknown; readonly texts: readonly string[] }
   | Extract<Answer, { readonly kind: "refused" }>
-  /**
-   * esbuild ended itself; `needed` is the resource of which it had too little, and `largest` says what was largest, if
-   * that is known.
-   */
+  /** esbuild ended itself; `needed` is the resource that it lacked, and `largest` the largest part, if known. */
   | {
       readonly kind: "crashed";
       readonly needed: "memory" | "stack";
@@ -69,12 +66,14 @@ const SIGNALLED = 128;
 const ENVIRONMENT = { TZ: "UTC", LANG: "en_US.UTF-8" };
 
 /**
- * `texts`: reads no files of the host, in a sandbox of the operating system where one works. `project`: reads files, and
+ * `texts`: reads no files of the host, in a sandbox of the operating system if one works. `project`: reads files, and
  * may use more memory.
  */
 export type BuildView = "texts" | "files" | "project";
 
-/** One build process as the engine sees it. It inherits nothing of this process's environment, and ends by SIGKILL. */
+/**
+ * One build process, from the engine's side. It inherits nothing of this process's environment, and ends by SIGKILL.
+ */
 export class BuildProcess {
   readonly view: BuildView;
   /** Whether it is in the sandbox. */
@@ -119,20 +118,20 @@ export class BuildProcess {
       const reason = signal ?? `exit code ${code}`;
       const isRefused = !this.#hasBegun && code !== null && code < SIGNALLED;
       if (!isRefused || !this.isInside) return this.#onEnd(reason);
-      // What bubblewrap wrote may come after its end.
+      // bubblewrap's output may arrive after its end.
       void this.#closed.then(() => {
         giveUpSandbox(this.#stderr.trim() || reason);
         this.#onEnd(reason);
       });
     });
-    // `undefined` where the system could not start the process, contrary to Node's types.
+    // `undefined` if the system could not start the process, contrary to Node's types.
     const stdio: Partial<Pick<ChildProcess, "stdin" | "stdout" | "stderr">> = child;
     stdio.stdin?.on("error", () => undefined);
     stdio.stdout?.on("data", (chunk: Buffer) => this.#onData(chunk));
     stdio.stderr?.on("data", (chunk: Buffer) => {
       if (this.#stderr.length < STDERR_MAX) this.#stderr += chunk.toString("latin1", 0, STDERR_MAX);
     });
-    // The process of the engine may end while this one waits: a job's deadline holds it.
+    // The engine's process may end while this one is idle: during a job, its deadline keeps the engine's process alive.
     for (const one of [child, stdio.stdin, stdio.stdout, stdio.stderr]) call(one, "unref");
   }
 
@@ -154,13 +153,13 @@ export class BuildProcess {
       };
       if (this.#hasEnded) return this.#settle({ kind: "lost", reason: this.#startError ?? "it has ended" });
       this.#send = () => {
-        // A pipe takes a long text in many turns.
+        // A long text takes many turns through a pipe.
         if (this.#process.stdin !== null) Readable.from(encodeFrame(job)).pipe(this.#process.stdin, { end: false });
       };
       if (this.#hasBegun) this.#send();
     });
     if (outcome.kind !== "crashed") return outcome;
-    // esbuild has written its reason before it ended. Nothing else may keep this process running until then.
+    // esbuild has written its reason before it ended. Only this may keep this process running until then.
     for (const one of [this.#process, ...this.#process.stdio]) call(one, "ref");
     this.kill();
     await this.#closed;
@@ -171,7 +170,7 @@ export class BuildProcess {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     killGroup(this.#process);
-    // What is still in the making in a sandbox ends with this pipe.
+    // A sandbox that is still starting ends with this pipe.
     this.#process.stdin?.destroy();
   }
 
@@ -206,7 +205,7 @@ function outcomeOf({ head, texts }: Frame, addressMb: number): Outcome {
   return answer.kind === "done" ? { ...answer, texts } : answer;
 }
 
-/** Starts the process, first of a group of its own. A failure becomes its `error`. */
+/** Starts the process as the first of its own group. A failure becomes its `error`. */
 function start(
   writes: string,
   addressMb: number,
@@ -233,7 +232,7 @@ function start(
       detached: process.platform !== "win32",
       windowsHide: true,
     });
-    // Missing where the system could not start the process, contrary to Node's types.
+    // Missing if the system could not start the process, contrary to Node's types.
     const { stdio }: Partial<Pick<ChildProcess, "stdio">> = child;
     if (isInside) writeFilter(stdio?.[FILTER_FD], sandbox.filter);
     return child;

@@ -15,7 +15,10 @@ const IDLE_MS = 30_000;
 const RELIEF_MS = 10_000;
 
 export interface BuildOptions {
-  /** On whose behalf: each registrant has one job under way at a time. `null`: the operator, who may use all places. */
+  /**
+   * The owner of the job: each registrant has one job in progress at a time. `null`: the operator, who may use all
+   * places.
+   */
   readonly registrant: string | null;
   /** Whether the job of the operator has a stranger's text, which is read without the host's files. Default: false. */
   readonly isForeign?: boolean;
@@ -43,7 +46,7 @@ export class Builds {
   run(job: Job, { registrant, isForeign = false, deadlineMs }: BuildOptions): Promise<Outcome> {
     const stops = this.#stops;
     if (job.head.kind === "module") showModule(job.head.module);
-    // What strangers register is text; what the operator registers is as trusted as the operator's other files.
+    // Registrants send text; the operator's own tools are as trusted as the operator's other files.
     const isTrusted = registrant === null && !isForeign;
     const view: BuildView = isTrusted || needsFiles(job.head) ? "files" : "texts";
     const run = async (): Promise<Outcome> => {
@@ -81,7 +84,7 @@ export class Builds {
   async #runUnlessStopped(run: () => Promise<Outcome>, stops: number): Promise<Outcome> {
     if (stops !== this.#stops) return { kind: "lost", reason: "the bundler was stopped" };
     const outcome = await run();
-    // Nothing in a job ends the process itself: it was ended from outside.
+    // No job ends the process itself: it was ended from outside.
     return outcome.kind === "lost" && stops === this.#stops ? run() : outcome;
   }
 

@@ -7,11 +7,11 @@ import { type BuildOptions, builds } from "./builds.ts";
 import { type JobWords, problemOf } from "./problem.ts";
 
 const DEADLINE_MS = 5_000;
-/** Of a schema's code, in characters, with what is around it. */
+/** Maximum length of a schema's code, in characters, with its wrapper. */
 const CODE_MAX = 260 * 1_024;
 /**
- * Characters of the schemas of the operator that are compiled in place: that takes no longer than to start a process,
- * and an engine with a few small tools needs no other.
+ * Characters of the operator's schemas that are compiled in place: that takes less time than to start a process, and an
+ * engine with a few small tools needs no process.
  */
 const IN_PLACE_MAX = 4 * 1_024;
 /** Schemas that need no code, as most tools write them. */
@@ -19,7 +19,7 @@ const [ANY, ANY_OBJECT] = ["true", '{"type":"object"}'];
 const WORDS: JobWords = { verb: "compile", participle: "compiled", remedy: "make them smaller" };
 
 /**
- * Generates the code that checks a tool's arguments and output. Strangers' schemas, and large ones, are compiled in a
+ * Generates the code that checks a tool's arguments and output. Untrusted schemas, and large ones, are compiled in a
  * build process: here they are measured and written as text. Rejects with a `GloveboxError` with `load_error`.
  *
  * `registrant`: see `BuildOptions`.

@@ -29,7 +29,7 @@ process.stdout.on("error", end);
 
 // esbuild starts while the first job is on its way.
 const started = transform("");
-// Its problems are told by the first job that has them, but for a sandbox, which has to show that it works.
+// The first job with its problems reports them; a sandbox reports at once, as it has to prove that it works.
 if (process.env[PROVES] === undefined) started.catch(() => undefined);
 else await started;
 send({ head: READY, texts: [] });

@@ -1,8 +1,8 @@
 import { StringDecoder } from "node:string_decoder";
 
 /**
- * A message between the engine and a build process: a short JSON value, then texts as they are, so that neither side
- * parses a stranger's text in order to pass it on.
+ * A message between the engine and a build process: a short JSON value, then unchanged texts, so that neither side
+ * parses an untrusted text in order to pass it on.
  *
  * In bytes: the length of the head in four, the head, the texts. The head's `lengths` are those of the texts.
  */

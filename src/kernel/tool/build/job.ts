@@ -3,7 +3,7 @@ import type { ProjectOptions } from "../bundle/project.ts";
 import type { ArchiveFormat } from "../package/location.ts";
 import type { FrameText } from "./frame.ts";
 
-/** Work for a build process: data, whose long texts are apart. */
+/** Work for a build process: data, with its long texts separate. */
 export interface Job {
   readonly head: JobHead;
   readonly texts: readonly FrameText[];
@@ -14,7 +14,7 @@ export type JobHead = BundleJob | ChecksJob | ProgramJob | ModuleJob | PackageJo
 /** A job of a package; it has no texts. */
 export type PackageJob = UnpackJob | RemoveJob | (ModuleJob & { readonly readsFiles: true });
 
-/** A module to bundle. The text of one that is no file is the job's only text. */
+/** A module to bundle. If it is no file, its text is the job's only text. */
 export interface BundleJob {
   readonly kind: "bundle";
   readonly input:
@@ -28,7 +28,7 @@ export interface BundleJob {
       };
 }
 
-/** Schemas to make code of. The job's texts are those of the arguments and, if there is one, of the output. */
+/** Schemas to compile to code. The job's texts are those of the arguments and, if there is one, of the output. */
 export interface ChecksJob {
   readonly kind: "checks";
 }
@@ -48,7 +48,7 @@ export interface ModuleJob {
   readonly readsFiles?: true;
 }
 
-/** Work without network. What it throws is the reason with which the job is refused. */
+/** Work without network. The job is refused with the error that it throws. */
 export type ModuleWork = (data: unknown, texts: readonly string[]) => ModuleAnswer | Promise<ModuleAnswer>;
 
 /** `value`: JSON. */
@@ -106,10 +106,10 @@ export type Answer =
       /** Paths of the operator's files that were read. */
       readonly files?: readonly string[];
     }
-  /** esbuild's process has ended; its error output has the reason. `largest`: what was largest in a tool with files. */
+  /** esbuild's process has ended; its error output has the reason. `largest`: the largest part of a tool with files. */
   | { readonly kind: "crashed"; readonly largest: string };
 
-/** The answer that a frame holds, checked by its shape only; `undefined` for anything else. */
+/** The answer in a frame, checked only by its shape; `undefined` for any other value. */
 export function answerOf(head: unknown): Answer | undefined {
   if (typeof head !== "object" || head === null || !("kind" in head)) return undefined;
   if (head.kind === "crashed") {
@@ -123,7 +123,7 @@ export function answerOf(head: unknown): Answer | undefined {
   return "details" in head && isObject(head.details) ? { ...refused, details: head.details } : refused;
 }
 
-/** The value as a list of strings; `null` for anything else. */
+/** The value as a list of strings; `null` for any other value. */
 export function stringsOf(value: unknown): readonly string[] | null {
   return Array.isArray(value) && value.every((one) => typeof one === "string") ? value : null;
 }

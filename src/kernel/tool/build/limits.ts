@@ -12,17 +12,17 @@ const MIB = 1024 * KIB;
 /** Of a job. A module's text may have 4 MiB, and a connector's document 48. */
 export const JOB_LIMITS: FrameLimits = { headBytes: MIB, textBytes: 48 * MIB };
 /**
- * Of an answer: a bundle and its source map may have 16 MiB each, and half as much of them may be made for calls. A
- * Python package may have 10 MiB, and 32 MiB of compiled code, which are 43 as text.
+ * Of an answer: a bundle and its source map may have 16 MiB each, and those for calls half as much. A Python package
+ * may have 10 MiB, and 32 MiB of compiled code, which are 43 as text.
  */
 export const ANSWER_LIMITS: FrameLimits = { headBytes: 4 * MIB, textBytes: 56 * MIB };
 
 /**
- * Addresses that esbuild may use. It reserves 1,250 MB of them without using the memory; the rest is enough for a
- * bundle of the largest size.
+ * Addresses that esbuild may use. It reserves 1,250 MB without using the memory; the rest suffices for a bundle of the
+ * largest size.
  */
 export const ADDRESS_MB = 1_750;
-/** The same for a module of the operator's project that needs more: one of 16 MiB takes 1,200 MB of memory. */
+/** The same for a larger module of the operator's project: one of 16 MiB takes 1,200 MB of memory. */
 export const PROJECT_ADDRESS_MB = 2_500;
 
 /** Heap of a build process: a bundle of the largest size with its source map takes a third of it. */
@@ -63,7 +63,7 @@ function findLimit(): EsbuildLimit {
   return { kind: "limited", env };
 }
 
-/** esbuild's program is in a package of its own, named after Node's names of the platform. */
+/** esbuild's program is in a separate package, named by Node's names of the platform. */
 function findEsbuild(): string | undefined {
   try {
     const library = realpathSync(createRequire(import.meta.url).resolve("esbuild"));
@@ -78,7 +78,7 @@ export function writablePrefix(): string {
   return path.join(resolved(tmpdir()), "glovebox-package-");
 }
 
-/** The folder without symbolic links. One that is missing stays: only packages need it. */
+/** The folder without symbolic links. A missing folder is returned unchanged: only packages need it. */
 function resolved(folder: string): string {
   try {
     return realpathSync(folder);

@@ -13,7 +13,7 @@ import {
 import { SHELL } from "../../base/os/rlimits.ts";
 import { commandFilter } from "../../base/os/command-filter.ts";
 
-/** Whether a sandbox of the operating system stands around the builds of strangers' texts, or why none does. */
+/** Whether builds of untrusted texts run in a sandbox of the operating system, or the reason why not. */
 export type BuildSandboxState =
   | { readonly kind: "bubblewrap"; readonly command: string; readonly filter: Uint8Array | null }
   | { readonly kind: "off"; readonly reason: string };
@@ -21,7 +21,7 @@ export type BuildSandboxState =
 /** Packages that a build process loads, with all that they require beside them. */
 const PACKAGES = ["esbuild", "acorn", "ajv", "ajv-formats"];
 
-/** Time for which builds do without a sandbox that did not work: what it lacked may be there again. */
+/** Time for which builds run without a sandbox after a failure: its requirements may be met again later. */
 const GIVEN_UP_MS = 60_000;
 
 /** Files of modules that other packages bring for jobs. */
@@ -53,8 +53,8 @@ export function proveSandbox(): void {
 }
 
 /**
- * Builds without the sandbox for a while, because it does not work here. Ignored once it has worked: nothing that a job
- * does may take the sandbox away.
+ * Disables the sandbox for a while, because it does not work here. Ignored once it has worked: no job may disable the
+ * sandbox.
  */
 export function giveUpSandbox(reason: string): void {
   if (isProved) return;

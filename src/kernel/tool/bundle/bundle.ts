@@ -14,7 +14,7 @@ import type { NodeName } from "./used-names.ts";
 
 /**
  * A tool's module: its text or its file. `name` is the tool's, for messages. A `scope` restricts it to the npm packages
- * listed there. With `project` it may read the files of the project around it: only where the operator names the file.
+ * listed there. With `project` it may read the files of the project around it: only if the operator names the file.
  */
 export type BundleInput =
   | { readonly kind: "text"; readonly text: string; readonly name: string; readonly resolveDir?: string }
@@ -38,7 +38,7 @@ export interface Bundle {
   readonly isInterpreted?: true;
   /** A program that starts afresh for each call and does not describe itself. */
   readonly isCommand?: true;
-  /** What each tool of its runtime asks of the host, beside its own requests. */
+  /** Requests of every tool of its runtime, in addition to the tool's own. */
   readonly requests?: CapabilityRequest;
   /** The bundled modules as the source map names them: relative to the tool's folder. */
   readonly sources: readonly string[];
@@ -46,11 +46,11 @@ export interface Bundle {
   readonly files?: readonly string[];
   /** Names of Node's that the module uses. */
   readonly node?: readonly NodeName[];
-  /** Of a tool of `defineTool`: what its calls need of it. */
+  /** For a tool of `defineTool`: the bundle for its calls. */
   readonly halves?: Halves;
 }
 
-/** The bundle of a tool's `run` with what it needs; or why calls need all of the module. */
+/** The bundle of a tool's `run` with its dependencies; or the reason why calls need the whole module. */
 export type Halves =
   | { readonly kind: "call"; readonly call: Pick<Bundle, "text" | "bytes" | "sourceMap"> }
   | { readonly kind: "whole"; readonly reason: string };
@@ -60,8 +60,9 @@ const DEADLINE_MS = 30_000;
 const WORDS: JobWords = { verb: "bundle", participle: "bundled", remedy: "import less" };
 
 /**
- * Bundles a tool's module in a build process. Nothing of the tool is evaluated or read here, and only its own folder
- * and packages can be read there. Throws a `GloveboxError` with `load_error` that names the tool's line.
+ * Bundles a tool's module in a build process. This process evaluates and reads no part of the tool, and the build
+ * process can read only the tool's own folder and packages. Throws a `GloveboxError` with `load_error` that names the
+ * tool's line.
  */
 export async function bundleModule(
   input: BundleInput,
@@ -79,7 +80,7 @@ export async function bundleModule(
   return bundle;
 }
 
-/** Never called: tracers such as that of Next find acorn, which a build process needs, by imports alone. @public */
+/** Never called: tracers such as that of Next find acorn, which a build process needs, only by imports. @public */
 export const loadHalves = () => import("./halves.ts");
 
 /** Starts a build process beside other work. */

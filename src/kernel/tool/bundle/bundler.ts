@@ -38,14 +38,14 @@ const OPTIONS = {
   // A script has neither; esbuild then refuses top-level await and replaces `import.meta` by an empty object.
   supported: { "top-level-await": false, "import-meta": false },
   mainFields: ["browser", "module", "main"],
-  // esbuild adds `module` only if no conditions are given: packages use it for the form that suits bundlers best. It adds
-  // `import` or `require` by itself, by how a module is named.
+  // esbuild adds `module` only without conditions: packages use it for the form that suits bundlers best. It adds
+  // `import` or `require` by itself, by the kind of import.
   conditions: ["browser", "worker", "module"],
   target: TARGET,
   define: {
     ...nodeDefinitions(),
     global: "globalThis",
-    // Packages disable stacks for a moment, for speed; `Error` is frozen, so their assignment goes to their own global.
+    // Packages briefly disable stacks, for speed; `Error` is frozen, so their assignment goes to their own global.
     "Error.stackTraceLimit": "globalThis.stackTraceLimit",
   },
   charset: "utf8",
@@ -65,8 +65,8 @@ const OPTIONS = {
 const ALONE = { ...OPTIONS, platform: "neutral", external: ["*"] } as const satisfies BuildOptions;
 
 /**
- * Bundles a tool's module with esbuild, in a build process. Nothing of the tool is evaluated, and only its own folder
- * and packages can be read. Throws a `GloveboxError` with `load_error` that names the tool's line, and a `CrashError`.
+ * Bundles a tool's module with esbuild, in a build process. The tool is not evaluated, and only its own folder and
+ * packages can be read. Throws a `GloveboxError` with `load_error` that names the tool's line, and a `CrashError`.
  */
 export async function bundleHere(input: BundleInput): Promise<Bundle> {
   if (input.kind === "file") return bundleFile(input);
@@ -120,7 +120,7 @@ async function bundleFile(input: FileInput): Promise<Bundle> {
   const max = "project" in input ? MAX_PROJECT_SOURCE_BYTES : MAX_SOURCE_BYTES;
   let files = new ToolFiles(root, "scope" in input ? input.scope : undefined);
   let alone = found.isFile() && found.size <= max ? await readAlone(real, files.nameOf(real)) : undefined;
-  // A module without imports has no use for the project around it, but for what its classes mean.
+  // A module without imports needs the project around it only for the meaning of its classes.
   if ("project" in input && (alone === undefined || (alone.loader === "ts" && CLASSES.test(alone.contents)))) {
     const around = await projectAround(root, real, input.project, name);
     if (around.options !== PLAIN) alone = undefined;
@@ -193,7 +193,7 @@ async function bundleWith(files: ToolFiles, entry: string, stdin: Stdin | undefi
 /** Largest bundle for calls: a larger one saves nothing. */
 const MAX_CALL_BYTES = MAX_BUNDLE_BYTES / 2;
 
-/** The half of a tool that calls need. Nothing that this finds makes the tool unusable: all of it can be called. */
+/** The half of a tool for calls. A failure here does not make the tool unusable: the whole module can be called. */
 async function halvesOf(files: ToolFiles, entry: string, stdin: Stdin | undefined, name: string): Promise<Halves> {
   const whole = (reason: string): Halves => ({ kind: "whole", reason });
   let given = stdin;
@@ -305,7 +305,7 @@ async function buildOnce(
   return build({ ...OPTIONS, metafile, define, absWorkingDir, stdin: given, plugins });
 }
 
-/** `undefined` without one that could be read. */
+/** `undefined` without a readable one. */
 function mapOf(output: readonly OutputFile[]): string | undefined {
   const found = output.find((one) => path.basename(one.path) === "tool.js.map");
   return found === undefined || found.contents.byteLength > MAX_BUNDLE_BYTES ? undefined : found.text;
@@ -339,7 +339,7 @@ function publicError(error: unknown): unknown {
   return error instanceof BuildFailedError ? bundleError(error.tool, error.messages) : error;
 }
 
-/** esbuild's process has ended, and every build in it. The message: what was largest in it, for a tool with files. */
+/** esbuild's process has ended, and every build in it. The message: the largest part, for a tool with files. */
 export class CrashError extends Error {
   override readonly name = "CrashError";
 }
@@ -358,8 +358,8 @@ async function withMessages(name: string, work: Promise<BuildResult>): Promise<B
 const MAX_NODE_FORMS = 5;
 
 /**
- * Builds again with packages in their form for Node, where their form for browsers lacks what is imported, or where
- * only some of a package's modules were in it.
+ * Builds again with packages in their form for Node, if their form for browsers lacks an imported name, or only some of
+ * a package's modules were in it.
  */
 async function withNodeForms(files: ToolFiles, build: () => Promise<BuildResult>): Promise<BuildResult> {
   let last: unknown;

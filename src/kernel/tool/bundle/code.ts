@@ -8,7 +8,7 @@ import { type Bundle, bundleModule } from "./bundle.ts";
 import type { PackageScope } from "./files.ts";
 import type { CheckedDefinition } from "../definition.ts";
 
-/** Selects the bundler for a tool's runtime. Nothing of a tool runs. */
+/** Selects the bundler for a tool's runtime. No code of a tool runs. */
 
 const JAVASCRIPT = "javascript";
 
@@ -22,7 +22,7 @@ export async function bundleDefinition(
   return bundleIn(runtime, { kind: "text", name, text }, context);
 }
 
-/** Bundles a file that is a tool by itself. Its name decides on the runtime where nothing else does. */
+/** Bundles a file that is a tool by itself. Its name decides the runtime, unless another setting does. */
 export async function bundleFile(
   file: string,
   name: string,
@@ -64,7 +64,7 @@ function runtimeOf(file: string, runtimes: ToolRuntimes): string {
   return JAVASCRIPT;
 }
 
-/** Resolves links, because the packages at their targets are what is imported. */
+/** Resolves links, because imports lead to the packages at their targets. */
 async function scopeOf({ names, modules }: Dependencies): Promise<PackageScope> {
   if (modules === undefined || names.size === 0) return { names, modules: undefined };
   return { names, modules: path.dirname(await realpath(path.join(modules, "node_modules"))) };

@@ -5,12 +5,12 @@ import { isIn, packageFolder } from "./specifier.ts";
 
 /** `require` and `import` of names that a module computes when it runs. */
 
-/** A call whose argument begins with a text and is more than that. */
+/** A call whose argument begins with a text and continues with more. */
 const MAY_SEARCH = /\b(?:require|import)\s*\(\s*(?:["'][^"'\n]*["']\s*\+|`[^`]*\$\{)/;
 
 /**
- * A package's module in which such calls are not the bundler's, which would search the host's folders for files that
- * match. A name in a folder of the package finds the modules there; any other fails when it is called.
+ * A package's module without such calls, for which the bundler would search the host's folders for matching files. A
+ * name in a folder of the package finds the modules there; any other fails when it is called.
  */
 export async function withoutSearches(contents: string, loader: Loader, file: string): Promise<string> {
   if (!MAY_SEARCH.test(contents)) return contents;
@@ -77,7 +77,7 @@ const LATE: ReadonlyMap<string, string> = new Map([
   [REQUIRE, "(0, require)"],
   [IMPORT, "(async (name) => { throw new Error(`Cannot find module '${name}'`); })"],
 ]);
-/** The arguments of a call with nothing but a text, whose module the bundler finds. */
+/** The arguments of a call with only a text, whose module the bundler finds. */
 const PLAIN = /^\s*\(\s*(?:"[^"\\\n]*"|'[^'\\\n]*')\s*\)/;
 
 /** Puts something else in the place of a call's function. Messages say where a call begins, in bytes of its line. */

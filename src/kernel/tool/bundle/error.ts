@@ -73,14 +73,14 @@ function notExported(module: string, member: string, line: string): string {
   return `imports "${member}"${line}, which ${module} does not export${remedy}`;
 }
 
-/** The line of a mistake, indented; empty where that has nothing to show, as at the end of a file. */
+/** The line of a mistake, indented; empty if it has no text, as at the end of a file. */
 function sourceLine({ lineText, column }: Location): string {
   const start = Math.max(0, column - MAX_LINE / 2);
   const shown = lineText.slice(start, start + MAX_LINE).trim();
   return shown === "" ? "" : `\n  ${shown}`;
 }
 
-/** Paths of the files that a bundle read before it failed, by its error: whoever corrects one wants to try again. */
+/** Paths of the files that a bundle read before it failed, by its error: a correction of one starts another attempt. */
 const filesByError = new WeakMap<object, readonly string[]>();
 
 /** Remembers them; returns the error. */

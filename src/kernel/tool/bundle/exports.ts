@@ -2,7 +2,7 @@ import { SCRIPT_EXPORTS } from "../../base/protocol/script.ts";
 import { NODE_NAME } from "../../guest/host.ts";
 
 const CLAUSE = "export {";
-/** What esbuild writes for `require` where it is no plain call. */
+/** esbuild's output for `require` outside of a plain call. */
 const SHIM = "var __require = ";
 
 /** Gives such uses of `require` the modules of Node. */

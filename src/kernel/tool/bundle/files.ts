@@ -30,7 +30,7 @@ import type {
 } from "esbuild";
 
 /**
- * All modules live in a namespace of our own under their displayed names. So esbuild has no path from which it could
+ * All modules are in a namespace of Glovebox under their displayed names. So esbuild has no path from which it could
  * read a file by itself (as it does for source map comments and for patterns in `import()`), and no path of the host
  * can get into a bundle, a source map or a message.
  */
@@ -40,7 +40,7 @@ const EMPTY_NAMESPACE = "empty";
 /** The module that defines tools: the bundler's own. */
 const ENTRY_NAMESPACE = "glovebox";
 const MAX_HOST_FILES = 10_000;
-/** The modules that define `import.meta`, under the names of those whose it is. */
+/** The modules that define `import.meta`, under the names of their modules. */
 const PLACE_NAMESPACE = "place";
 /** The npm packages that a tool may import, instead of those in the folders above its own. */
 export interface PackageScope {
@@ -81,12 +81,12 @@ export class ToolFiles {
   });
   /** Whether a module defines a tool. */
   #definesTool = false;
-  /** Why the last bundle is not the half of a tool that calls need, if it is not. */
+  /** The reason why the last bundle is not the half of a tool for calls, if it is not. */
   #wholeBecause: string | undefined;
 
   /**
-   * `root` and the folder of the scope's `node_modules` must be real paths. `project`: whose files the tool may read,
-   * besides those in its folder. `options`: of the tool's own module, as `Project.optionsFor` says.
+   * `root` and the folder of the scope's `node_modules` must be real paths. `project`: its files may be read, in
+   * addition to those in the tool's folder. `options`: those of the tool's own module, from `Project.optionsFor`.
    */
   constructor(root: string | undefined, scope?: PackageScope, project?: Project, options: string = PLAIN) {
     this.options = options;
@@ -137,12 +137,12 @@ export class ToolFiles {
     return this.#budget.largest();
   }
 
-  /** Whether a module of the last bundle imports what defines tools. */
+  /** Whether a module of the last bundle imports a function that defines tools. */
   get definesTool(): boolean {
     return this.#definesTool;
   }
 
-  /** Why the last bundle is not the half of a tool that calls need; `undefined` if it is. */
+  /** The reason why the last bundle is not the half of a tool for calls; `undefined` if it is. */
   get wholeBecause(): string | undefined {
     return this.#wholeBecause;
   }
@@ -219,7 +219,7 @@ export class ToolFiles {
     return answer;
   }
 
-  /** Looks first where the project's tsconfig.json says that an import by one of its own modules leads. */
+  /** First resolves imports by own modules with the project's tsconfig.json. */
   async #findMapped(
     build: PluginBuild,
     specifier: string,
@@ -236,7 +236,7 @@ export class ToolFiles {
     return this.#find(build, specifier, folder, args, reach);
   }
 
-  /** In the half for calls, a schema library is left out where nothing uses it, whatever its modules do. */
+  /** In the half for calls, an unused schema library is left out, in spite of side effects of its modules. */
   #forHalf(
     found: OnResolveResult | null,
     { kind, path: specifier }: OnResolveArgs,

@@ -10,13 +10,14 @@ import {
 import { everyNode, isPlainKey, keyName, Purity } from "./purity.ts";
 
 /**
- * The halves of a tool of `defineTool`. All of its module describes it, once; calls need only `run`. A schema library
- * takes milliseconds to evaluate, and a call evaluates the bundle anew, so the half for calls must not have it.
+ * The halves of a tool of `defineTool`. Its whole module is needed once, to describe it; calls need only `run`. A
+ * schema library takes milliseconds to evaluate, and a call evaluates the bundle anew, so the half for calls must not
+ * have it.
  *
- * The texts are JavaScript as esbuild prints it. What is left out is replaced by spaces, so lines stay where they are.
+ * The texts are JavaScript as esbuild prints it. Omitted parts are replaced by spaces, so lines keep their places.
  */
 
-/** The entry with nothing but functions for calls in its tool, or why it is left as it is. */
+/** The entry with only the functions for calls in its tool, or the reason why it is unchanged. */
 export type CallHalf =
   { readonly kind: "halved"; readonly text: string } | { readonly kind: "whole"; readonly reason: string };
 
@@ -36,7 +37,7 @@ export function callHalf(text: string): CallHalf {
   );
 }
 
-/** A module whose schemas are marked, so that the bundler drops those that nothing uses. */
+/** A module whose schemas are marked, so that the bundler drops unused ones. */
 export function withPureSchemas(text: string): string {
   return parsed(
     text,
@@ -129,7 +130,7 @@ function isDefault(node: Node): boolean {
   return keyName(node) === "default";
 }
 
-/** Tells callees that define a tool: `defineTool`, or what `toolFactory` makes. */
+/** Identifies callees that define a tool: `defineTool`, or the results of `toolFactory`. */
 function definersOf(program: Program, purity: Purity): (callee: Node) => boolean {
   const imported = new Map<string, string>();
   for (const statement of program.body) {
@@ -177,7 +178,7 @@ interface Edit {
   readonly by: string;
 }
 
-/** A call needs no export but the default one, and without the others the bundler drops what only they use. */
+/** A call needs only the default export, and without the others the bundler drops their dependencies. */
 function exportEdits(text: string, program: Program, name: string | undefined): readonly Edit[] {
   return program.body.flatMap((statement): Edit[] => {
     if (statement.type === "ExportAllDeclaration") return [importOnly(text, statement, statement.source)];
@@ -195,7 +196,7 @@ function importOnly(text: string, statement: Node, source: Node): Edit {
   return { from: statement.start, to: statement.end, by: `import ${text.slice(source.start, statement.end)}` };
 }
 
-/** Wraps the schemas at the top level in calls that the bundler drops where nothing uses their value. */
+/** Wraps the schemas at the top level in calls that the bundler drops if their value is unused. */
 function pureEdits(program: Program, purity: Purity): readonly Edit[] {
   return program.body.flatMap((statement): Edit[] => {
     const found = statement.type === "ExportNamedDeclaration" ? statement.declaration : statement;
@@ -210,7 +211,7 @@ function pureEdits(program: Program, purity: Purity): readonly Edit[] {
   });
 }
 
-/** Makes edits, which do not overlap. Line feeds of what is replaced stay. */
+/** Makes edits, which do not overlap. Line feeds of replaced parts stay. */
 function edited(text: string, edits: readonly Edit[]): string {
   let made = "";
   let at = 0;

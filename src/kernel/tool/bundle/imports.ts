@@ -12,8 +12,8 @@ const LITERAL = /(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\$]|\\.|\$(?
 
 /**
  * Tokens without which a module can neither import anything, export something `from` another module, nor use a name
- * that bundling replaces. None of these words has another spelling except with escapes; a relevant `from` is followed
- * by a string, or by a comment before the string.
+ * that bundling replaces. None of these words has another spelling except with escapes; after a relevant `from` comes a
+ * string, or a comment and then the string.
  */
 const NOT_ALONE = /\b(?:import|require|global|stackTraceLimit)\b|\bfrom\s*["'`/<-]|\\u/;
 
@@ -25,10 +25,10 @@ export function isAlone(contents: string): boolean {
 /**
  * The problems of a module's `import()` and `require()` calls, or `[]`.
  *
- * When esbuild bundles a call whose argument begins with a string, such as `import("../../../" + name)`, it searches for
- * every matching file by itself, without plugins, in any folder of the host. Such a module must not reach it. Here it
- * is parsed without bundling, which reads no files, and printed with its constants folded: an argument that begins with
- * a string is printed as one.
+ * When esbuild bundles a call whose argument begins with a string, such as `import("../../../" + name)`, it searches
+ * for every matching file itself, without plugins, in any folder of the host. Such a module must not reach that step.
+ * Here it is parsed without bundling, which reads no files, and printed with its constants folded: an argument that
+ * begins with a string is printed as one.
  *
  * In the tool's own modules (`isOwn`) no import may have a dynamic specifier; packages have such imports in branches
  * that never run.
@@ -48,7 +48,7 @@ export async function checkImports(
     format: "esm",
     target: TARGET,
     charset: "utf8",
-    // Comments are left out, whatever they say.
+    // Any comments are removed.
     minifyWhitespace: true,
     tsconfigRaw,
     logLevel: "silent",

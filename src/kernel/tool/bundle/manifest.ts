@@ -72,7 +72,7 @@ export class Manifests {
 
   /**
    * The nearest file applies, except for the `browser` field, which applies until the next file that has one, and for
-   * `exports`, which are of the package: folders of it may have files that say no more than `type`.
+   * `exports`, which belong to the package: its folders may have files with only `type`.
    */
   async #readOne(file: string, folder: string): Promise<Manifest> {
     const outer = path.dirname(folder);
@@ -100,7 +100,7 @@ export class Manifests {
   }
 }
 
-/** Whether a file is the one that a path without its suffix means. */
+/** Whether a path without its suffix means the file. */
 export function isAt(file: string, place: string): boolean {
   return ENDINGS.some((ending) => file === place + ending);
 }
@@ -131,7 +131,7 @@ function conditionsOf(exports: unknown): readonly string[] {
   return found.flat().filter((key) => !key.startsWith("."));
 }
 
-/** A field that names one file for all of a package leaves nothing out. */
+/** A field that names one file for the whole package leaves no file out. */
 function leftOutBy(browser: unknown, folder: string): readonly string[] | undefined {
   if (typeof browser === "string") return [];
   return typeof browser === "object" && browser !== null ? filesWithout(browser, folder) : undefined;

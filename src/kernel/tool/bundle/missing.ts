@@ -5,16 +5,16 @@ import { withoutSearches, withPlainRequires } from "./computed-names.ts";
 import type { Manifest } from "./manifest.ts";
 import { nativeReason } from "./native.ts";
 
-/** Modules that the bundler does not find by itself, or not in the form that an isolate can run. */
+/** Modules that the bundler itself does not find, or not in the form that an isolate can run. */
 
-/** The namespace of modules that a package may require and nobody installed. */
+/** The namespace of modules that a package may require and that are not installed. */
 export const MISSING_NAMESPACE = "missing";
 
 export function missingModule(specifier: string): OnResolveResult {
   return { path: specifier, namespace: MISSING_NAMESPACE };
 }
 
-/** Whether a displayed name is that of a package's file, also of one that is installed for a part of a workspace. */
+/** Whether a displayed name is that of a package's file, also of one installed for a part of a workspace. */
 export function isPackages(shown: string): boolean {
   return /(?:^|\/)node_modules\//.test(shown);
 }
@@ -28,7 +28,10 @@ export async function runnable(contents: string, loader: Loader, file: string): 
 
 /** Additions to files of packages, each with the path of its file. */
 const ADDITIONS = [
-  /** What undici has of the web is the isolate's own: undici's would need sockets. Those of Node are made on use. */
+  /**
+   * The web's classes in undici are replaced by the isolate's own: undici's would need sockets. Those of Node are made
+   * on use.
+   */
   [
     /[\\/]node_modules[\\/]undici[\\/]index\.js$/,
     `
@@ -46,7 +49,7 @@ const ADDITIONS = [
   ],
   /**
    * esbuild writes no types for decorators, and containers, which ask for those of a constructor, fail far from there.
-   * Of a class whose parameters have decorators they know what they need.
+   * A class whose parameters have decorators tells them its needs.
    */
   [
     /[\\/]node_modules[\\/]reflect-metadata[\\/]Reflect(?:Lite)?\.js$/,
@@ -70,11 +73,11 @@ const ADDITIONS = [
   ],
 ] as const;
 
-/** The question of axios whether it is in a worker, where the web's names are and a document is not. */
+/** The condition by which axios detects a worker, which has the web's names but no document. */
 const IN_WORKER =
   /typeof WorkerGlobalScope !== (["'])undefined\1 &&\s*(?:\/\/[^\n]*\n\s*)?self instanceof WorkerGlobalScope &&\s*typeof self\.importScripts === (["'])function\2/g;
 
-/** An isolate is like a worker to whoever asks so: else a form would be sent with the type of a query. */
+/** For such a check, an isolate counts as a worker: otherwise a form would be sent with the type of a query. */
 function asInWorkers(contents: string): string {
   if (!contents.includes("instanceof WorkerGlobalScope")) return contents;
   return contents.replaceAll(IN_WORKER, (asked) => `true${asked.replaceAll(/[^\n]/g, "")}`);
@@ -88,15 +91,15 @@ export function missingText(specifier: string): OnLoadResult {
   return { contents: `module.exports = {};\nthrow ${error};`, loader: "js" };
 }
 
-/** Uses of a document that nothing asks for before. */
+/** Uses of a document without a check for one before. */
 const DOM =
   /\bdocument\.(?:createElement|implementation|body|head)\b|\bnew (?:XMLHttpRequest|DOMParser)\b|\bwindow\.FormData\b/;
-/** Words of a form that does nothing of its package's work, or not all of it. */
+/** Words of a form that does none of its package's work, or not all of it. */
 const SAYS_SO =
   /\b(?:does not work in (?:the )?browsers?|Browser-only version|cannot be used in a synchronous context)\b/;
 const ASKS = /typeof (?:document|XMLHttpRequest|DOMParser)\b/;
 
-/** Whether a file is of a package's form for browsers and needs a document, which an isolate has not. */
+/** Whether a file belongs to a package's form for browsers and needs a document, which an isolate lacks. */
 export async function isForBrowsers(file: string, { leftOut }: Manifest): Promise<boolean> {
   if (leftOut === undefined || !/\.[cm]?js$/.test(file)) return false;
   return isLacking(await readFile(file, "utf8"));
@@ -112,8 +115,8 @@ function needsDocument(text: string): boolean {
 }
 
 /**
- * A package's file that takes globals for granted which an isolate has not: they exist there, and refuse to be made. A
- * file that asks for none of them is left alone.
+ * A package's file that uses globals without a check which an isolate lacks: they get constructors that throw. A file
+ * that uses none of them is unchanged.
  */
 function withAbsentGlobals(contents: string): string {
   const taken = ABSENT_GLOBALS.filter((name) => contents.includes(name) && isTakenForGranted(name, contents));

@@ -9,24 +9,24 @@ import { MAX_SOURCE_BYTES } from "./source-budget.ts";
 import { isIn, packageFolder } from "./specifier.ts";
 
 /**
- * `import.meta`, `__dirname` and `__filename` of the modules in a bundle, and the files that they name by them. All modules stand under one folder that
- * does not exist, so no path of the host gets into a bundle.
+ * `import.meta`, `__dirname` and `__filename` of the modules in a bundle, and the files that they name by them. All
+ * modules are below one folder that does not exist, so no path of the host gets into a bundle.
  */
 
-/** The name that modules import their place by. Which module asks says which it is. */
+/** The name by which modules import their place. The importing module determines the result. */
 export const PLACE = "glovebox:place";
 
 /** The bundle's files, as the places of modules need them. */
 export interface PlacedFiles {
   /** The path of a module by its displayed name. */
   fileOf(shown: string): string | undefined;
-  /** Where a module stands under the folder of all. */
+  /** Place of a module below the common folder. */
   placeOf(shown: string): string;
   /** Whether a module may name a file. */
   mayReach(file: string, importer: string): boolean;
   /** Whether a file is the tool's own, and no package's. */
   isOwn(file: string): boolean;
-  /** Counts a file that is brought. Throws where it is too large. */
+  /** Counts a bundled file. Throws if it is too large. */
   take(file: string, bytes: number): void;
 }
 
@@ -42,7 +42,7 @@ export class ModulePlaces {
     this.#files = files;
   }
 
-  /** The text of a module that knows its place. One that cannot be parsed stays as it is. */
+  /** The text of a module with its place. A module that cannot be parsed is unchanged. */
   async place(contents: string, loader: Loader, sourcefile: string, tsconfigRaw = "{}"): Promise<string> {
     if (!MAY_NAME_FILES.test(contents)) return contents;
     const options = { loader, sourcefile, target: TARGET, charset: "utf8", tsconfigRaw, logLevel: "silent" } as const;
@@ -127,7 +127,7 @@ async function withFolder(contents: string, meta: string | undefined, options: T
 /** A module whose `import.meta` is replaced by a name that an appended import defines: lines and columns stay. */
 async function withoutMeta(contents: string, name: string, options: TransformOptions): Promise<string> {
   if (!META.test(contents)) return contents;
-  // The warnings are the places where the module really means it, and not a text or a comment.
+  // The warnings are real uses in the module, not those in a text or a comment.
   const { warnings } = await transform(contents, {
     ...options,
     format: "esm",

@@ -6,8 +6,8 @@ import path from "node:path";
 export const MAY_NAME_FILES = /\b(?:import\s*\.\s*meta|__dirname|__filename)\b/;
 
 /**
- * Paths of the files, relative to the module's folder. They are guesses from the text: one in a comment counts too, and
- * whoever brings a file looks whether it is there.
+ * Paths of the files, relative to the module's folder. They are guesses from the text, including comments: the caller
+ * checks whether a file exists.
  */
 export function namedFiles(contents: string): readonly string[] {
   const urls = [...contents.matchAll(URLS), ...contents.matchAll(RESOLVED)];

@@ -1,6 +1,6 @@
 /**
- * What packages load of a machine, which an isolate has not: a package with an optional part of that kind works without
- * it, and another one says why it does not.
+ * Native parts of packages, which an isolate lacks: a package whose native part is optional works without it, and any
+ * other fails with the reason.
  */
 
 /** Packages whose only work is to load a native addon. */
@@ -18,7 +18,7 @@ export function isNative(specifier: string): boolean {
   return LOADERS.has(specifier) || /\.(?:node|wasm)$/.test(specifier);
 }
 
-/** Why such an import fails, and what to do instead; `undefined` for any other. */
+/** The reason why such an import fails, with advice; `undefined` for any other. */
 export function nativeReason(specifier: string): string | undefined {
   if (!isNative(specifier)) return undefined;
   if (specifier.endsWith(".wasm"))

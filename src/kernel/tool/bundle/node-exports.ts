@@ -26,13 +26,13 @@ function required(specifier: string, folder: string): string | undefined {
   }
 }
 
-/** Where the `exports` of an installed package lead an `import`: no function of Node.js says so for another module. */
+/** Resolves an `import` by the `exports` of an installed package: no function of Node.js does so for another module. */
 async function imported(specifier: string, folder: string, manifests: Manifests): Promise<string | undefined> {
   const name = packageName(specifier);
   for (const one of packageFolders(folder)) {
     const root = path.join(one, name);
     const manifest = await manifests.of(path.join(root, "package.json"));
-    // Without a file of its own, that of a folder above applies.
+    // A folder without its own file uses that of a folder above.
     if (manifest.folder !== root) continue;
     const target = targetOf(manifest.exports, `.${specifier.slice(name.length)}`);
     return target === undefined ? undefined : path.join(root, target);

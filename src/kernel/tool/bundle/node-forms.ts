@@ -22,8 +22,8 @@ interface Files {
 }
 
 /**
- * Packages that an isolate runs in their form for Node, because they have no other, or one that needs a document. What
- * they import is taken in this form too: one form hands the other what that does not know.
+ * Packages that an isolate runs in their form for Node, because they have no other, or one that needs a document. Their
+ * imports are taken in this form too: one form does not recognise objects of the other.
  */
 export class NodeForms {
   readonly #manifests: Manifests;
@@ -44,7 +44,7 @@ export class NodeForms {
   }
 
   /**
-   * Takes packages in their form for Node from now on, where their form for browsers has not what is imported. Whether
+   * Takes packages in their form for Node from now on, if their form for browsers lacks imported names. Returns whether
    * there was one.
    */
   takeLacking(messages: readonly Message[]): boolean {
@@ -65,15 +65,15 @@ export class NodeForms {
     return isMixed;
   }
 
-  /** Whether the `browser` field of the importing package puts something else in the place of a module of Node. */
+  /** Whether the `browser` field of the importing package replaces a module of Node. */
   async isReplaced(specifier: string, importer: string | undefined): Promise<boolean> {
     if (importer === undefined || this.#packages.has(packageFolder(importer))) return false;
     const replaced = (await this.#manifests.of(importer)).replaced.get(specifier);
-    // Nothing in its place would be less than the library has, and less than what a refused socket says.
+    // An empty module would offer less than the library, and less than the error of a refused socket.
     return typeof replaced === "string" || (replaced === false && !isInLibrary(specifier) && !SOCKETS.has(specifier));
   }
 
-  /** Takes the package of a file of this form from now on. Whether it was not before. */
+  /** Takes the package of a file in this form from now on. Returns whether that is new. */
   take(file: string): boolean {
     const folder = packageFolder(file);
     if (folder === "" || this.#packages.has(folder)) return false;
@@ -84,8 +84,8 @@ export class NodeForms {
   }
 
   /**
-   * Whether the file that an import leads to is of a form for browsers that an isolate cannot run, or that does less than
-   * Node's: its package is taken in Node's from now on. Of paths, only one that the `browser` field leads elsewhere can be.
+   * Whether the file that an import leads to is of a form for browsers that an isolate cannot run, or that does less
+   * than Node's: its package is taken in Node's from now on. For paths, this is possible only by the `browser` field.
    */
   async replaces(real: string, specifier: string, folder: string, kind: string): Promise<boolean> {
     if (namesPath(specifier) && isAt(real, path.resolve(folder, specifier))) return false;
@@ -111,7 +111,10 @@ export class NodeForms {
     return isOther && packageFolder(real) !== "" ? nodes : undefined;
   }
 
-  /** Takes the package of a module in this form where that lacks what Node's has, and came with the form for browsers. */
+  /**
+   * Takes the package of a module in this form if the module lacks exports of Node's form, and came with the form for
+   * browsers.
+   */
   seen(file: string, text: string): void {
     const other = this.#others.get(packageFolder(file));
     if (other === undefined || !this.#browsers.has(other) || !isLacking(text)) return;
@@ -123,7 +126,7 @@ export class NodeForms {
     return this.#packages.has(packageFolder(folder)) ? this.at(specifier, folder, kind, reach) : undefined;
   }
 
-  /** Resolves a package that may have no form but Node's. One that nobody installed fails when it is evaluated. */
+  /** Resolves a package that may have only Node's form. A package that is not installed fails when it is evaluated. */
   async find(
     specifier: string,
     folder: string,

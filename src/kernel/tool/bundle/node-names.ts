@@ -8,11 +8,11 @@ import { MISSING_NAMESPACE, missingText } from "./missing.ts";
  * use of one of its globals: both go through the parameter `NODE_NAME` of the tool's factory.
  */
 
-/** The namespaces of Node's modules in a bundle, by how they are named: `import` or `require`. */
+/** The namespaces of Node's modules in a bundle, by the kind of reference: `import` or `require`. */
 const NODE_IMPORTED = "node";
 const NODE_REQUIRED = "node-require";
 
-/** Node's globals, and those of the web's that Node has and a realm has not. */
+/** Node's globals, and those of the web's that Node has and a realm lacks. */
 export const NODE_GLOBALS = [
   "Buffer",
   "process",
@@ -72,7 +72,7 @@ export function isNodeBuiltin(specifier: string): boolean {
   return builtinModules.includes(specifier) && !specifier.startsWith("_");
 }
 
-/** Modules of which an isolate has nothing but names. */
+/** Modules of which an isolate has only the names. */
 const NAMES_ONLY: ReadonlySet<string> = new Set(
   (
     "child_process cluster dgram dns dns/promises fs fs/promises http2 inspector inspector/promises module net repl sea " +

@@ -13,9 +13,9 @@ export type Reach = "own" | "packages" | "project";
 
 /** Options that decide the project of a tool, besides the files above it. */
 export interface ProjectOptions {
-  /** The folder of the project, as the operator says. Default: found above the tool. */
+  /** The folder of the project, from the operator. Default: found above the tool. */
   readonly root?: string;
-  /** The user's own folder: it and those above it are no project. Absent where the operator works there. */
+  /** The user's home folder: it and those above it are no project. Absent if the operator works there. */
   readonly home?: string;
 }
 
@@ -26,7 +26,7 @@ const CODE = /\.(?:[cm]?[jt]s|[jt]sx)$/;
 
 /**
  * The operator's project around a tool: the folder whose files it may import. Only tools that the operator names have
- * one; what comes in archives or from keys has its own folder alone.
+ * one; tools from archives or keys have only their own folder.
  */
 export class Project {
   /** Without symbolic links. */
@@ -42,8 +42,8 @@ export class Project {
   }
 
   /**
-   * The project around a folder, which has no symbolic links: what `root` names; else the nearest folder above with a
-   * workspace; else the nearest with a package.json. `undefined` without one, and where `root` is elsewhere.
+   * The project around a folder, which has no symbolic links: `root`; else the nearest folder above with a workspace;
+   * else the nearest with a package.json. `undefined` without one, and if `root` is elsewhere.
    */
   static async around(folder: string, { root, home }: ProjectOptions): Promise<Project | undefined> {
     if (root !== undefined) {
@@ -63,14 +63,14 @@ export class Project {
     return nearest;
   }
 
-  /** Whether a path is in the project, whatever is there. */
+  /** Whether a path is in the project; it need not exist. */
   encloses(place: string): boolean {
     return place === this.folder || isIn(place, this.folder);
   }
 
   /**
-   * Whether the file may be imported. Hidden files are not: they hold what belongs to no tool, such as `.env`, `.npmrc`
-   * and `.git`. Modules in hidden folders are.
+   * Whether the file may be imported. Hidden files may not: they belong to no tool, such as `.env`, `.npmrc` and
+   * `.git`. Modules in hidden folders may.
    */
   holds(file: string): boolean {
     const own = this.#namesOf(file);
@@ -86,12 +86,12 @@ export class Project {
     return this.#namesOf(file)?.includes(MODULES) === false;
   }
 
-  /** Whether a path is in a package that is installed in the project, whatever is there. */
+  /** Whether a path is in a package that is installed in the project; it need not exist. */
   hasPackage(place: string): boolean {
     return this.#namesOf(place)?.includes(MODULES) === true;
   }
 
-  /** Where a file stands below the project's folder, with `/`; `undefined` for a file elsewhere. */
+  /** Path of a file below the project's folder, with `/`; `undefined` for a file elsewhere. */
   placeOf(file: string | undefined): string | undefined {
     return file === undefined ? undefined : this.#namesOf(file)?.join("/");
   }
@@ -117,7 +117,7 @@ export class Project {
     return this.isOwn(file) ? this.#configs.optionsFor(file) : PLAIN;
   }
 
-  /** The refusal of an import because of a link at its place; `null` where no link is the reason. */
+  /** The refusal of an import because of a link at its place; `null` if a link is not the reason. */
   async refusedLink(specifier: string, folder: string): Promise<Refusal | null> {
     const isPath = namesPath(specifier) || path.isAbsolute(specifier);
     const name = packageName(specifier);
@@ -131,20 +131,20 @@ export class Project {
     return null;
   }
 
-  /** Why a package may not import this file; `undefined` for one that is not the project's own. */
+  /** The reason why a package may not import this file; `undefined` for one that is not the project's own. */
   refusalToPackage(file: string | undefined): string | undefined {
     if (file === undefined || !this.isOwn(file)) return undefined;
     return "which is a file of the project; an installed package may import packages only";
   }
 
-  /** Why an import of this file is refused. `undefined`: a name that leads out of its package. */
+  /** The reason why an import of this file is refused. `undefined`: a name that leads out of its package. */
   refusalOf(file: string | undefined): string {
     if (file !== undefined && isIn(file, this.folder))
       return "which is a hidden file of the project; a tool may import those of its own folder only";
     return `which ${this.#leadsOut()}`;
   }
 
-  /** The fault of a link; `undefined` for one that leads to a place in the project, and where there is no link. */
+  /** The fault of a link; `undefined` for one that leads to a place in the project, and if there is no link. */
   async #linkProblem(place: string): Promise<string | undefined> {
     try {
       return this.encloses(await realpath(place)) ? undefined : `a link that ${this.#leadsOut()}`;
@@ -161,7 +161,7 @@ export class Project {
   }
 }
 
-/** Above an installed package, and above the user's own folder, nothing belongs to the tool. */
+/** Folders above an installed package, and above the user's home folder, do not belong to the tool. */
 function isCandidate(folder: string, home: string | undefined): boolean {
   const isTop = path.dirname(folder) === folder;
   return (

@@ -8,7 +8,7 @@ import type {
   Program,
 } from "acorn";
 
-/** npm packages whose modules and functions make schemas, and do nothing else. */
+/** npm packages whose modules and functions only make schemas. */
 const LIBRARIES = /^(?:zod|valibot|@valibot\/to-json-schema|arktype|typebox|@sinclair\/typebox)(?:\/|$)/;
 const LIBRARY_FILES = /(?:^|\/)node_modules\/(?:zod|valibot|@valibot|arktype|@ark|typebox|@sinclair\/typebox)\//;
 
@@ -38,8 +38,8 @@ interface Names {
 }
 
 /**
- * Decides which expressions of a module can be left out unnoticed: evaluating them changes nothing, and calls nothing
- * but schema libraries. An expression that is not certainly so is impure.
+ * Decides which expressions of a module can be left out unnoticed: evaluating them changes nothing, and calls only
+ * schema libraries. If this is uncertain, an expression is impure.
  */
 export class Purity {
   readonly #names: Names;
@@ -100,7 +100,7 @@ export class Purity {
     }
   }
 
-  /** Whether the value of a constant passes a test. One that is defined by itself does not. */
+  /** Whether the value of a constant passes a test. A constant that is defined by itself does not. */
   #isConstant(known: Map<string, boolean>, name: string, test: (value: Expression) => boolean): boolean {
     const value = this.#names.constants.get(name);
     if (value === undefined) return false;
@@ -117,7 +117,7 @@ export class Purity {
     return imports.has(name) || constants.has(name) || declared.has(name) || GLOBALS.has(name);
   }
 
-  /** An element: a spread runs the iterator or the getters of what it spreads. */
+  /** An element: a spread runs the iterator or the getters of its operand. */
   #isPurePart(node: Node | null, depth: number): boolean {
     if (node === null) return true;
     if (node.type !== "SpreadElement") return this.isPure(node, depth + 1);
@@ -157,7 +157,7 @@ export class Purity {
     }
   }
 
-  /** Values whose conversion to text or to a number calls nothing. */
+  /** Values whose conversion to text or to a number calls no function. */
   #isPrimitive(node: Node, depth: number): boolean {
     if (depth > DEPTH_MAX) return false;
     const expression = node as Expression;
@@ -180,7 +180,7 @@ export class Purity {
     }
   }
 
-  /** A library may call a function while it makes the schema: then the function, too, may change nothing. */
+  /** A library may call a function while it makes the schema: so that function, too, may change nothing. */
   #isPureFunction(node: ArrowFunctionExpression | FunctionExpression): boolean {
     const own = new Set<string>();
     for (const parameter of node.params) addNames(parameter, own);
@@ -235,7 +235,7 @@ function isAccessor(node: Node): boolean {
   return node.type !== "Property" || (node as Node & { readonly kind: string }).kind !== "init";
 }
 
-/** Whether a key is a name: `__proto__` sets the prototype, and a computed key may call something. */
+/** Whether a key is a name: `__proto__` sets the prototype, and a computed key may call a function. */
 export function isPlainKey(key: Node, computed: boolean): boolean {
   if (computed) return false;
   const name = keyName(key);
@@ -249,7 +249,7 @@ export function keyName(key: Node): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** Whether a test holds for a node and all below it. */
+/** Whether a test succeeds for a node and all below it. */
 export function everyNode(root: Node, test: (node: Node) => boolean): boolean {
   const open: unknown[] = [root];
   while (open.length > 0) {

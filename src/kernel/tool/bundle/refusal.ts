@@ -15,12 +15,12 @@ export function refusal(text: string): Refusal {
   return { errors: [{ text }] };
 }
 
-/** The refusal of what an import names, and why. */
+/** The refusal of an import, with the reason. */
 export function refusedImport(specifier: string, why: string): Refusal {
   return refusal(`imports ${quoted(specifier)}, ${why}`);
 }
 
-/** Why a tool may not import a file outside its folder that has no project around it. */
+/** The reason why a tool without a project may not import a file outside its folder. */
 export const OUTSIDE = "which leads out of the tool's folder; import only files inside it, and packages";
 
 export function noFolder(specifier: string): OnResolveResult {

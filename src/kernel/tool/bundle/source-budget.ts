@@ -26,7 +26,7 @@ export class SourceBudget {
     this.#byPackage.clear();
   }
 
-  /** Counts a file by its displayed name. Throws a `RefusalError` where it, or all together, is too large. */
+  /** Counts a file by its displayed name. Throws a `RefusalError` if it, or the total, is too large. */
   take(shown: string, bytes: number): void {
     const name = PACKAGE.exec(shown)?.[1] ?? OWN;
     this.#byPackage.set(name, (this.#byPackage.get(name) ?? 0) + bytes);
@@ -36,7 +36,7 @@ export class SourceBudget {
       throw new RefusalError(`all modules together are larger than ${MAX_TOTAL_BYTES} bytes; ${this.largest()}`);
   }
 
-  /** The packages with most bytes, for a message; empty if nothing was counted. */
+  /** The packages with most bytes, for a message; empty if none was counted. */
   largest(): string {
     if (this.#byPackage.size === 0) return "";
     const sorted = [...this.#byPackage].sort(([, one], [, other]) => other - one).slice(0, SHOWN);

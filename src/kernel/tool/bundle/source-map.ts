@@ -1,6 +1,6 @@
 import { isObject } from "../../base/json.ts";
 
-/** The parts of a source map (ECMA-426) that say where text comes from. */
+/** The parts of a source map (ECMA-426) that give the source of text. */
 export interface SourceMap {
   readonly sources: readonly unknown[];
   readonly mappings: string;
@@ -69,8 +69,8 @@ function marksIn(mappings: string): readonly Mark[] {
 }
 
 /**
- * Where some positions of a bundle come from: the mapping at or before each, `undefined` without one. Reads the text
- * behind the last mark before each: a list of all mappings takes about fifty times their size.
+ * The sources of some positions of a bundle: the mapping at or before each, `undefined` without one. Reads the text
+ * after the last mark before each: a list of all mappings takes about fifty times their size.
  */
 export function findSources(
   { sources, mappings, marks }: SourceMap,
@@ -110,7 +110,7 @@ class MappingReader {
   readonly #fields = new Int32Array(FIELDS);
   /** Number of fields of the mapping that was read last; 0 at a line's end. */
   #count = 0;
-  /** The last mapping at or before the position; -1 without one, or where it has no source. */
+  /** The last mapping at or before the position; -1 without one, or if it has no source. */
   source = -1;
   sourceLine = 0;
   sourceColumn = 0;
@@ -119,7 +119,7 @@ class MappingReader {
     this.#text = text;
   }
 
-  /** Goes on to a mark, unless that is behind. */
+  /** Advances to a mark, unless it is behind. */
   startAt({ at, line, fields, source }: Mark): void {
     if (at <= this.#at) return;
     this.#at = at;
@@ -143,7 +143,7 @@ class MappingReader {
     return true;
   }
 
-  /** Goes on to the last mapping at or before a position, which is not before that of the last time. */
+  /** Advances to the last mapping at or before a position, which is not before that of the last call. */
   advance({ line, column }: TextPosition): void {
     for (;;) {
       if (this.#count > 0) {
@@ -168,7 +168,7 @@ class MappingReader {
       const code = this.#text.charCodeAt(this.#at++);
       if (code === COMMA) return true;
       if (code === SEMICOLON) {
-        // The mapping before it is of this line, and is looked at first.
+        // The mapping before it is in this line, and is checked first.
         if (this.#count > 0) this.#at--;
         else this.#startLine();
         return true;

@@ -29,7 +29,7 @@ export function isIn(file: string, folder: string): boolean {
   return relative !== "" && relative !== ".." && !relative.startsWith(`..${path.sep}`) && !path.isAbsolute(relative);
 }
 
-/** The folder of the package that a path belongs to; empty for none. */
+/** The folder of the package around a path; empty for none. */
 export function packageFolder(file: string): string {
   return /^.*[/\\]node_modules[/\\](?:@[^/\\]+[/\\])?[^/\\]+/.exec(file)?.[0] ?? "";
 }

@@ -26,7 +26,7 @@ interface Frame extends TextPosition {
 
 /**
  * Turns a stack from inside an isolate into one for the tool's author: the message, then the tool's own frames at the
- * lines of its sources. Frames of the engine and everything about the host are removed. The tool controls the text of
+ * lines of its sources. Frames of the engine and all facts about the host are removed. The tool controls the text of
  * the stack, so it is cut before it is parsed. `source`: name of a script without a map.
  */
 export function mapStack(

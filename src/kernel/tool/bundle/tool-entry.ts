@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import type { Loader, OnLoadResult } from "esbuild";
 import { TARGET } from "./imports.ts";
 
-/** A bundle of all of a tool, or of what its calls need. */
+/** A bundle of a whole tool, or of its half for calls. */
 export type Half = "whole" | "call";
 
 /** Text of the module that describes schemas, which imports nothing: in a clone of the repository it is TypeScript. */
@@ -22,7 +22,7 @@ function describerText(): { readonly text: string; readonly loader: Loader } {
 /** A call has no use for the tool's description, but may undo another one. */
 const FOR_CALLS =
   'export const defineTool = (tool) => typeof tool.undo === "function" ? { ...tool, "~tool": () => null } : tool.run;\nexport const toolFactory = () => defineTool;\n';
-/** The mark by which the guest knows a tool, and describes its schemas. */
+/** The mark by which the guest recognises a tool, and describes its schemas. */
 const FOR_ALL =
   'export const defineTool = (tool) => ({ ...tool, "~tool": describeSchema });\nexport const toolFactory = () => defineTool;\n';
 

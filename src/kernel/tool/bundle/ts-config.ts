@@ -4,14 +4,14 @@ import { isObject } from "../../base/json.ts";
 import { RefusalError } from "./refusal.ts";
 import { packageFolders, packageName } from "./specifier.ts";
 
-/** The part of a tsconfig.json that decides what code means, with that of the files that it extends. */
+/** The part of a tsconfig.json that determines the meaning of code, with that of the files that it extends. */
 export interface TsConfig {
-  /** Patterns with at most one `*`, and where they lead. */
+  /** Patterns with at most one `*`, and their targets. */
   readonly paths: ReadonlyMap<string, readonly string[]>;
   /** The folder to which the targets of `paths` are relative. */
   readonly pathsFrom: string;
   readonly baseUrl: string | undefined;
-  /** Compiler options that change what a module does. */
+  /** Compiler options that change the behaviour of a module. */
   readonly options: Readonly<Record<string, unknown>>;
 }
 
@@ -51,7 +51,7 @@ export class TsConfigs {
   readonly #known = new Map<string, Promise<TsConfig | undefined>>();
   readonly #files = new Set<string>();
 
-  /** `root`: the folder of the project. `refusalOf`: why a file, without symbolic links, may not be read. */
+  /** `root`: the folder of the project. `refusalOf`: the reason why a file, without symbolic links, may not be read. */
   constructor(root: string, refusalOf: (real: string) => string | undefined) {
     this.#root = root;
     this.#refusalOf = refusalOf;
@@ -102,7 +102,7 @@ export class TsConfigs {
       const found = await this.#read(file, { configDir: folder, chain: [], extended: [] });
       const { paths, baseUrl } = found;
       if (baseUrl !== undefined) return { ...found, pathsFrom: baseUrl };
-      // Names of packages mean nothing without a base.
+      // Names of packages have no meaning without a base.
       const own = [...paths].map(([key, targets]) => [key, targets.filter(namesFile)] as const);
       return { ...found, paths: new Map(own) };
     }
@@ -128,7 +128,7 @@ export class TsConfigs {
     let config = NOTHING;
     for (const base of namesIn(json["extends"])) {
       const found = await this.#baseOf(base, path.dirname(real));
-      // One that is missing is for tools of development.
+      // A missing file belongs to development tools.
       if (found !== undefined) config = merged(config, await this.#read(found, inner));
     }
     const options = isObject(json["compilerOptions"]) ? json["compilerOptions"] : {};
@@ -200,7 +200,7 @@ async function firstFile(files: readonly string[]): Promise<string | undefined> 
 
 /** State of the reading of one tsconfig.json. */
 interface Reading {
-  /** Where the first file is: the meaning of `${configDir}` in all. */
+  /** Folder of the first file: the meaning of `${configDir}` in all. */
   readonly configDir: string;
   /** The files that extend this one. */
   readonly chain: readonly string[];
@@ -267,7 +267,7 @@ async function textOf(file: string, name: string): Promise<string> {
   throw new RefusalError(`uses ${name}, which is larger than ${MAX_BYTES} bytes; make it smaller`);
 }
 
-/** A string or a comment. What is not closed ends with its line or the text, so that each place is read once. */
+/** A string or a comment. An unclosed one ends with its line or the text, so that each place is read once. */
 const COMMENT = /"(?:[^"\\\n]|\\.)*"?|\/\/[^\n]*|\/\*[^]*?(?:\*\/|$)/g;
 /** A string or a comma before a closing bracket. */
 const LAST_COMMA = /"(?:[^"\\\n]|\\.)*"?|,(?=\s*[}\]])/g;

@@ -3,9 +3,9 @@ import { isInLibrary } from "./node-names.ts";
 
 /** A name of Node's that a tool uses. */
 export interface NodeName {
-  /** `node:module`, `node:module.member` where a single member is imported, or a global. */
+  /** `node:module`, `node:module.member` if a single member is imported, or a global. */
   readonly name: string;
-  /** What to use instead of a name that refuses when it is used; absent for one that works. */
+  /** The replacement for a name that refuses its use; absent for one that works. */
   readonly instead?: string;
 }
 

@@ -70,7 +70,7 @@ export interface Loss {
 }
 
 /**
- * One contract, as pure functions of data: nothing runs, nothing is awaited, and arguments are not changed. Readers
+ * One contract, as pure functions of data: synchronous, without side effects, and without changes of arguments. Readers
  * take hostile input and throw a `ContractError`; writers take the engine's data and never throw.
  */
 export interface Contract<Definition = unknown, Call = unknown, Result = unknown, Event = unknown> {
@@ -97,19 +97,19 @@ export interface ModuleReader {
    * Throws a `ContractError`.
    */
   readModule(described: unknown, name: string): readonly ToolDescription[];
-  /** Reads what a tool returns. Absent: that is its output. Throws a `ContractError`. */
+  /** Reads a tool's return value. Absent: that value is its output. Throws a `ContractError`. */
   readResult?(answer: unknown): Outcome;
-  /** Place of the output in a tool's answer, where the answer wraps it. */
+  /** Place of the output in a tool's answer, if the answer wraps it. */
   readonly outputAt?: OutputAt;
-  /** A module may have no tools, as it finds out by itself whether it can work here. */
+  /** A module may have no tools, as it detects itself whether it can work here. */
   readonly mayBeEmpty?: true;
   /** Failures after which its tools are called again. Default: a lost executor. */
   readonly retryOn?: "lost" | "failure";
-  /** A library, whose tools are objects that a module exports, in any number. */
+  /** A library, whose tools are objects that a module exports, any number of them. */
   readonly isLibrary?: true;
   /** Its tools get keys in their config: they are removed from all that these log, report and throw. */
   readonly hidesConfig?: true;
-  /** Definitions by which a Python module is of the contract, for an error: `a TOOL_SPEC with its function`. */
+  /** Definitions by which a Python module belongs to the contract, for an error: `a TOOL_SPEC with its function`. */
   readonly pythonForms?: readonly string[];
   /** Operations of a module's tool beside its main one, from the module's description; `undefined` if it has none. */
   readCommands?(described: unknown): readonly string[] | undefined;
@@ -124,7 +124,7 @@ export interface RecordReader {
   readonly form: string;
   /** The config of the tool. */
   configOf(record: unknown): object;
-  /** Also throws where the record is of another kind of code. */
+  /** Also throws if the record is for another kind of code. */
   readTool(record: unknown, isBinary: boolean): ToolDescription;
 }
 
@@ -137,7 +137,7 @@ export type ModuleReaders = ReadonlyMap<string, ModuleReader>;
 
 export const NO_READERS: ModuleReaders = new Map();
 
-/** The reader of a library: what a module says of its tools is read by `kernel/tool/tool-set.ts`. */
+/** The reader of a library: `kernel/tool/tool-set.ts` reads the module's descriptions of its tools. */
 export function libraryReader(name: string): ModuleReader {
   return { name, isLibrary: true, mayBeEmpty: true, readModule: () => [] };
 }

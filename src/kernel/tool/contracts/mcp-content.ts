@@ -2,7 +2,7 @@ import { isObject } from "../../base/json.ts";
 import { bytesIn, isBase64, isMediaBlock, type MediaBlock } from "../../base/schema/content-blocks.ts";
 import { textOf } from "./text-form.ts";
 
-/** For whom a block is, and how much it matters. */
+/** Audience and priority of a block. */
 interface McpBlockAnnotations {
   audience?: ("user" | "assistant")[];
   priority?: number;
@@ -70,7 +70,7 @@ const MEDIA_TYPES: ReadonlyMap<string, string> = new Map([
 const CONTENT = /"content":\s*\[|"type":\s*"(?:image|audio|resource|resource_link)"|"image":\s*\{"base64"/;
 const CONTENT_WITHIN = 256;
 
-/** Whether an output may be content, by the ends of its JSON: what is not needs not be parsed. */
+/** Whether an output may be content, by the ends of its JSON: other outputs need not be parsed. */
 export function mayBeContent(json: readonly string[]): boolean {
   const [first = ""] = json;
   const last = json.at(-1) ?? "";
@@ -156,7 +156,7 @@ export function imageTypeOf(data: string): string | undefined {
   return IMAGE_TYPES.find(([start]) => data.startsWith(start))?.[1];
 }
 
-/** An image, a document or a video of Strands; `null` if nobody says of which kind it is, or its bytes are elsewhere. */
+/** An image, a document or a video of Strands; `null` if its kind is unknown, or its bytes are elsewhere. */
 function readBlock(block: MediaBlock): McpBlock | null {
   const bytes = bytesIn(block);
   if (bytes === null) return null;
@@ -187,7 +187,7 @@ function readResource(value: Readonly<Record<string, unknown>>): Resource | null
   return typeof uri === "string" && texts !== null ? { uri, ...texts } : null;
 }
 
-/** Optional texts; `null` if one is something else. */
+/** Optional texts; `null` if one is not a text. */
 function readTexts<Name extends string>(
   value: Readonly<Record<string, unknown>>,
   names: readonly Name[],

@@ -37,10 +37,10 @@ const EITHER = new Set(["additionalProperties", "unevaluatedProperties", "additi
 const REFERENCES = ["$ref", "$dynamicRef", "$recursiveRef"];
 
 /**
- * Writes a tool's schemas in the form that all revisions of the protocol allow, for clients that compile output schemas:
- * the official SDK's first version refuses a whole list of tools for one schema that its ajv cannot compile, and reads
- * all of them as draft-07. Equivalent forms are preferred. An output schema that has none is replaced by its type, which
- * refuses less; the engine has checked the output already.
+ * Writes a tool's schemas in the form that all revisions of the protocol allow, for clients that compile output
+ * schemas: the official SDK's first version refuses a whole list of tools for one schema that its ajv cannot compile,
+ * and reads all of them as draft-07. Equivalent forms are preferred. An output schema without one is replaced by its
+ * type, which refuses less; the engine has checked the output already.
  */
 export function mcpSchemas(inputSchema: JsonSchema, outputSchema: JsonSchema | null | undefined): McpSchemas {
   const input = new SchemaWriter("/inputSchema");
@@ -83,12 +83,12 @@ function pointerTo(place: Place | null): string {
 
 class SchemaWriter {
   readonly rewrites: SchemaRewrite[] = [];
-  /** Why some client would refuse the schema, or a value that it allows. */
+  /** The reason why some client would refuse the schema, or a value that it allows. */
   obstacle: string | null = null;
   readonly #root: string;
-  /** Whether the schema's dialect is 2019-09 or 2020-12, which clients that know only draft-07 misread. */
+  /** Whether the schema's dialect is 2019-09 or 2020-12, which clients with only draft-07 misread. */
   #isLater = false;
-  /** Whether what it means depends on the dialect. */
+  /** Whether its meaning depends on the dialect. */
   #depends = false;
   #hasLater = false;
   #hasNegation = false;
@@ -178,7 +178,7 @@ function mapMembers(object: AnySchema, write: (value: unknown, name: string) => 
   return changed ? Object.fromEntries(members) : object;
 }
 
-/** Why clients cannot read a part of a schema as it is meant. */
+/** The reason why clients misread a part of a schema. */
 function problemOf(schema: AnySchema): string | null {
   const { $id, $dynamicRef, pattern, patternProperties, properties, required } = schema;
   if (typeof $id === "string") return "has an $id of its own";
@@ -194,7 +194,7 @@ function problemOf(schema: AnySchema): string | null {
   return inherited ? "has an optional property whose name all objects of JavaScript have" : null;
 }
 
-/** Why clients that know only draft-07 misread a part of a schema: they would refuse what it allows. */
+/** The reason why clients with only draft-07 misread a part of a schema: they would refuse values that it allows. */
 function laterProblemOf({ prefixItems, items, minContains }: AnySchema): string | null {
   if (prefixItems !== undefined && !isEmptySchema(items ?? true) && !refusesAll(items))
     return "has items beside prefixItems";

@@ -13,7 +13,7 @@ export type Shows = (mimeType: string) => boolean;
 interface OutputParts {
   /** At least one, unless the call failed. */
   readonly parts: readonly ModelPart[];
-  /** Whether the output is content that says so. */
+  /** Whether the output is content marked as an error. */
   readonly isError: boolean;
 }
 
@@ -27,12 +27,12 @@ const IMAGES: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/g
 
 /** For forms that hold images, of the types that their APIs take. */
 export const SHOWS_IMAGES: Shows = (mimeType) => IMAGES.has(mimeType);
-/** For forms that hold nothing but text. */
+/** For forms with only text. */
 export const SHOWS_NOTHING: Shows = () => false;
 
 /**
- * A result's output in parts: what is content for clients of MCP is content for models, too. Media that the form does not
- * show are named by a text, so that no Base64 is read as text. Anything else is one text.
+ * A result's output in parts: content for clients of MCP is content for models, too. Media that the form does not show
+ * are named by a text, so that no Base64 is read as text. Any other output is one text.
  */
 export function outputParts(result: ToolResult, shows: Shows): OutputParts {
   const output = writableOutput(result);
@@ -55,7 +55,7 @@ export function outputParts(result: ToolResult, shows: Shows): OutputParts {
   return { parts: [textPart(isError ? "The tool has failed, and says nothing." : "")], isError };
 }
 
-/** A result in parts, for forms in which a text says that a call failed. */
+/** A result in parts, for forms in which a text reports a failed call. */
 export function resultParts(result: ToolResult, shows: Shows): readonly ModelPart[] {
   const { parts, isError } = outputParts(result, shows);
   if (result.error !== null) return [textPart(FAILED + result.error.message), ...parts];
@@ -66,7 +66,7 @@ export function resultParts(result: ToolResult, shows: Shows): readonly ModelPar
     : [textPart(`${FAILED}the tool has failed`), ...parts];
 }
 
-/** The texts of a result, for forms that hold nothing else. */
+/** The texts of a result, for forms with only texts. */
 export function resultTexts(result: ToolResult): readonly string[] {
   return textsOf(resultParts(result, SHOWS_NOTHING));
 }
@@ -113,7 +113,7 @@ function partOf(block: McpBlock, shows: Shows): ModelPart {
   }
 }
 
-/** Media, or the text that names them. APIs refuse an image of another type than its bytes say. */
+/** Media, or the text that names them. APIs refuse an image whose declared type contradicts its bytes. */
 function mediaPart(kind: string, declared: string, data: string, shows: Shows): ModelPart {
   const said = MIME_TYPE.test(declared) ? declared.toLowerCase() : null;
   const mimeType = kind === "image" || said?.startsWith("image/") === true ? (imageTypeOf(data) ?? said) : said;

@@ -17,7 +17,7 @@ export function isEmptySchema(schema: unknown): boolean {
   return schema === true || (isObject(schema) && Object.keys(schema).length === 0);
 }
 
-/** Whether a schema is `false`, or the object that stands for it. */
+/** Whether a schema is `false`, or the equivalent object. */
 export function refusesAll(schema: unknown): boolean {
   return schema === false || (isObject(schema) && Object.keys(schema).length === 1 && isEmptySchema(schema["not"]));
 }

@@ -26,7 +26,7 @@ export function writeName(name: string): string {
 }
 
 /**
- * What `writeName` makes of a name, as a type. `string` for names whose form a type does not say: those that look
+ * The result of `writeName` for a name, as a type. `string` for names whose form a type cannot express: those that look
  * encoded, and those that are cut.
  */
 export type WrittenName<Name extends string> = string extends Name

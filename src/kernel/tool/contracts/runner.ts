@@ -14,42 +14,42 @@ export interface RunOptions {
   readonly onProgress?: (progress: Progress) => void;
 }
 
-/** The part of an engine that contracts and adapters need. `Tools`: the types of its tools, where they are known. */
+/** The part of an engine that contracts and adapters need. `Tools`: the types of its tools, if they are known. */
 export interface ToolRunner<Tools = unknown> {
   /** Types only. */
   readonly "~tools"?: Tools;
   list(): readonly ToolDescription[];
   get(name: string): ToolDescription | undefined;
-  /** Says of a name that `get` does not know what to do instead. */
+  /** Advice about a name that `get` does not find. */
   describeMissing?(name: string): string;
   /** Never rejects: every failure is in the result. */
   execute(call: ToolCall, options?: RunOptions): Promise<ToolResult>;
   /** Calls of its caller that wait; `undefined` where none can. */
   waits?(options?: Pick<RunOptions, "tenant">): OwnWaits | undefined;
-  /** The tools as a model gets them: with `read_output`, and with long outputs cut. Absent where no output is long. */
+  /** The tools in the form for models: with `read_output`, and with long outputs cut. Absent if no output is long. */
   forModels?(options?: ModelOptions): ModelRunner;
 }
 
-/** Calls of one caller that wait: those of others are not there for it. Methods reject as those of `DurableCalls` do. */
+/** Waiting calls of one caller: those of others do not exist for it. Methods reject as those of `DurableCalls` do. */
 export interface OwnWaits {
-  /** Tells callers apart. */
+  /** Identifies the caller. */
   readonly identity: string;
-  /** Whether the caller may decide itself, where a rule says `self: true`. */
+  /** Whether the caller may decide itself, by rules with `self: true`. */
   mayDecide(): boolean;
   get(id: string): Promise<DurableCall | undefined>;
   decide(id: string, decision: Decision): Promise<DurableCall | undefined>;
-  /** The result of a call, or `paused`. `waitMs`: how long to wait for its end, at most 25,000. */
+  /** The result of a call, or `paused`. `waitMs`: time to wait for its end, at most 25,000. */
   result(
     id: string,
     options: { readonly waitMs: number; readonly signal?: AbortSignal },
   ): Promise<ToolResult | undefined>;
 }
 
-/** Options of what a model reads. */
+/** Options of outputs for models. */
 export interface ModelOptions {
   /**
    * Length of an output, in UTF-16 units, beyond which a model gets its beginning, its end and its shape. A tool's own
-   * `outputChars` stands before it. At least 1,000; `Infinity`: outputs are never cut. Default: the engine's.
+   * `outputChars` takes precedence. At least 1,000; `Infinity`: outputs are never cut. Default: the engine's.
    */
   readonly modelChars?: number;
 }
@@ -59,7 +59,7 @@ export interface ModelAnswer {
   readonly result: ToolResult;
   /** The result as the model reads it. */
   readonly shown: ToolResult;
-  /** Id by which `read_output` knows the output, where it was cut and kept. */
+  /** Id of the output for `read_output`, if it was cut and kept. */
   readonly kept: string | null;
 }
 
@@ -67,7 +67,7 @@ export interface ModelAnswer {
 export interface ModelRunner extends ToolRunner {
   /** Whether long outputs are cut, and `read_output` is one of the tools. */
   readonly readsOn: boolean;
-  /** Runs a call. Never rejects. `execute` gives what is `shown`. */
+  /** Runs a call. Never rejects. `execute` returns the `shown` part. */
   answerCall(call: ToolCall, options?: RunOptions): Promise<ModelAnswer>;
   /** A result that is there already, as the model reads it. */
   showResult?(result: ToolResult, options?: RunOptions): Promise<ModelAnswer>;
@@ -78,9 +78,9 @@ export function forModel(runner: ToolRunner, options?: ModelOptions): ToolRunner
   return runner.forModels?.(options) ?? runner;
 }
 
-/** A runner for an agent's loop, which offers `read_output` once there is something to read on in. */
+/** A runner for an agent's loop, which offers `read_output` once there is an output to continue reading. */
 export interface LoopRunner extends Pick<ToolRunner, "get" | "execute"> {
-  /** `read_output`, if an output was cut and kept; else nothing. */
+  /** `read_output`, if an output was cut and kept; else `undefined`. */
   readonly reader: ToolDescription | undefined;
 }
 
@@ -102,7 +102,7 @@ export function forLoop(runner: ToolRunner, options?: ModelOptions): LoopRunner 
   };
 }
 
-/** Options of what offers an engine's tools to a model. */
+/** Options of adapters that offer an engine's tools to a model. */
 export interface OfferOptions<Name extends string = string> extends Pick<RunOptions, "tenant">, ModelOptions {
   /** Names of the offered tools, to which `read_output` is added. Default: all that are registered now. */
   readonly names?: readonly Name[];

@@ -5,7 +5,7 @@ import type { Outcome } from "./contract.ts";
 /** Prefix that marks a failure in contracts whose results are only text. */
 export const FAILED = "Error: ";
 
-/** The output for a model: a string unchanged, everything else as JSON. */
+/** The output for a model: a string unchanged, any other value as JSON. */
 export function textOf(output: unknown): string {
   return typeof output === "string" ? output : (JSON.stringify(output) ?? "null");
 }
@@ -42,7 +42,7 @@ export function failureOf(message: string, rest: readonly unknown[]): Outcome {
   return rest.length === 0 ? { ok: false, error } : { ok: false, error, output: outputsOf(rest) };
 }
 
-/** The output of texts: one text is the output itself, several are a list. What is no text stays as it is. */
+/** The output of texts: one text is the output itself, several are a list. Other values stay unchanged. */
 export function outputsOf(texts: readonly unknown[]): unknown {
   const [first = "", ...rest] = texts.map((each) => (typeof each === "string" ? outputOf(each) : each));
   return rest.length === 0 ? first : [first, ...rest];

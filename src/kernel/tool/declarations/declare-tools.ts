@@ -37,12 +37,12 @@ interface Declaration {
   readonly types: string;
 }
 
-/** Made once for each tool: what a tool's schemas cost is spent once. */
+/** Made once for each tool, so that the work for a tool's schemas is done once. */
 const declarations = new WeakMap<DeclaredTool, Declaration>();
 
 /**
- * A file of TypeScript that declares tools: what they take and what they answer. The same tools give the same bytes.
- * Names, descriptions and schemas are strangers': nothing in them is read as code.
+ * A file of TypeScript that declares the arguments and results of tools. The same tools give the same bytes. Names,
+ * descriptions and schemas are untrusted: no part of them is read as code.
  */
 export function declareTools(tools: readonly DeclaredTool[], options: DeclareOptions = {}): string {
   return writeFile(
@@ -70,7 +70,7 @@ function writeFile(all: readonly Declaration[], { register = false }: DeclareOpt
   ].join("");
 }
 
-/** Tools by name, each with a prefix that no other has: several names, such as `a-b` and `a_b`, are one in capitals. */
+/** Tools by name, each with a unique prefix: several names, such as `a-b` and `a_b`, are one in capitals. */
 function withPrefixes(tools: readonly DeclaredTool[]): readonly (readonly [tool: DeclaredTool, prefix: string])[] {
   const byName = new Map(tools.map((tool) => [tool.name, tool]));
   const sorted = [...byName.values()].toSorted((one, other) => (one.name < other.name ? -1 : 1));

@@ -1,14 +1,14 @@
 import { INVISIBLE, visibleJson } from "../../base/json.ts";
 
 /**
- * Names and texts of strangers, made fit for a file of TypeScript: none ends a comment or a string, and none is read as
+ * Untrusted names and texts, made safe for a file of TypeScript: none ends a comment or a string, and none is read as
  * an instruction to the compiler.
  */
 
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 const CUT = "…";
 
-/** A property's name: quoted, where it is not a plain identifier. */
+/** A property's name: quoted, if it is not a plain identifier. */
 export function propertyKey(name: string): string {
   return IDENTIFIER.test(name) ? name : visibleJson(name);
 }
@@ -40,13 +40,13 @@ export function pascalCase(name: string, max: number): string {
     .join("");
 }
 
-/** Names of one file, each of them given once. */
+/** Unique names in one file. */
 export class UniqueNames {
   readonly #used = new Set<string>();
-  /** The last number behind a name: strangers may bring thousands of like names, and none is searched twice. */
+  /** The last number after a name: there may be thousands of similar names, and none is searched twice. */
   readonly #numbers = new Map<string, number>();
 
-  /** The name, with a number behind it where it is used already. */
+  /** The name, with a number after it if it is used already. */
   take(name: string): string {
     let number = this.#numbers.get(name) ?? 1;
     let found = name;

@@ -7,7 +7,7 @@ const INDENT = "  ";
 /** Length of a property's description, in UTF-16 units. */
 const DESCRIPTION_MAX = 500;
 
-/** A member's or a type's name, and the type: a long union begins in a line of its own. */
+/** A member's or a type's name, and the type: a long union begins on its own line. */
 export function after(head: string, type: string): string {
   return type.startsWith("\n") ? `${head}${type}` : `${head} ${type}`;
 }
@@ -17,7 +17,7 @@ export interface PrintStyle {
   readonly modifier: "readonly " | "";
   /** Length of a property's description, in UTF-16 units; 0 for none. */
   readonly descriptionMax: number;
-  /** The word for a type that is not known. Default: `unknown`. */
+  /** The word for an unknown type. Default: `unknown`. */
   readonly unknown?: "any";
 }
 
@@ -25,7 +25,7 @@ const FILE_STYLE: PrintStyle = { modifier: "readonly ", descriptionMax: DESCRIPT
 
 /**
  * A type as text. Types that fit into the rest of a line are written into it; objects with descriptions, and those that
- * do not fit, have a line for each member. `indent`: of the line in which the type begins; `column`: where it begins.
+ * do not fit, have a line for each member. `indent`: that of the first line; `column`: start of the type.
  */
 export function printType(node: TypeNode, indent = "", column = indent.length, style = FILE_STYLE): string {
   return new TypePrinter(style).print(node, indent, column);
@@ -33,7 +33,7 @@ export function printType(node: TypeNode, indent = "", column = indent.length, s
 
 class TypePrinter {
   readonly #style: PrintStyle;
-  /** Types in one line; `null` where they have comments. */
+  /** Types on one line; `null` if they have comments. */
   readonly #flat = new Map<TypeNode, string | null>();
 
   constructor(style: PrintStyle) {
@@ -86,7 +86,7 @@ class TypePrinter {
     const known = this.#flat.get(node);
     if (known !== undefined) return known;
     const flat = this.#writeFlat(node);
-    // What does not fit into a line is not written into one.
+    // A type that is too long for a line is not written on one.
     const kept = flat !== null && flat.length > WIDTH && !isAtom(node) ? null : flat;
     this.#flat.set(node, kept);
     return kept;
@@ -157,7 +157,7 @@ function isAtom({ kind }: TypeNode): boolean {
   return kind === "keyword" || kind === "literal" || kind === "named";
 }
 
-/** A type within another one: in parentheses, where it binds less than that. */
+/** A type within another one: in parentheses, if it binds less. */
 function inParentheses(node: TypeNode, text: string, within: "union" | "intersection" | "array"): string {
   const isLoose =
     node.kind === "union"

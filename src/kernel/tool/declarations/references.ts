@@ -3,8 +3,8 @@ import { isObject, nameOfSegment } from "../../base/json.ts";
 const SEGMENTS_MAX = 64;
 
 /**
- * The schema to which a reference leads within a resource: `#` or `#/$defs/name`. `undefined` where it leads nowhere, and
- * for anchors and other resources, which are not looked for.
+ * The target schema of a reference within a resource: `#` or `#/$defs/name`. `undefined` if there is none, and for
+ * anchors and other resources, which are not resolved.
  */
 export function findSchema(resource: Readonly<Record<string, unknown>>, ref: string): unknown {
   if (!ref.startsWith("#")) return undefined;

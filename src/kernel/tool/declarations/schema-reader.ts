@@ -19,7 +19,7 @@ import {
   unknownFor,
 } from "./type-node.ts";
 
-/** Levels of a schema, without those of schemas that it refers to. */
+/** Levels of a schema, without those of referenced schemas. */
 const DEPTH_MAX = 24;
 /** Schemas and values that are read of one schema. */
 const NODES_MAX = 2_000;
@@ -44,7 +44,7 @@ const KINDS: readonly Kind[] = ["string", "number", "boolean", "array", "object"
 const ANY: ReadonlySet<Kind> = new Set(KINDS);
 const OBJECT: ReadonlySet<Kind> = new Set(["object"]);
 
-/** Where a schema stands. */
+/** Place of a schema. */
 interface Place {
   /** Kinds of value that the schemas around it allow here. */
   readonly kinds: ReadonlySet<Kind>;
@@ -62,7 +62,7 @@ class Named {
   readonly name: string;
   readonly schema: unknown;
   readonly resource: Json;
-  /** Named types that this one is, or is a union or an intersection of: a circle of them is an error of TypeScript. */
+  /** Named types that this one is, or is a union or an intersection of: a cycle of them is an error of TypeScript. */
   readonly heads = new Set<Named>();
   type: TypeNode = UNKNOWN;
 
@@ -88,11 +88,11 @@ class Named {
 }
 
 export interface ReaderOptions {
-  /** Whether the type is of what callers send or of what they are answered: they differ in defaults. */
+  /** Whether the type is for values from callers or for answers: they differ in defaults. */
   readonly side: SchemaSide;
   /** Name of the schema's own type, and the beginning of the names of those that it refers to. */
   readonly name: string;
-  /** Whether an object type says that there may be other members. Default: it leaves that out, as people write types. */
+  /** Whether an object type declares that there may be other members. Default: it omits that, as people do. */
   readonly isExact?: boolean;
   /**
    * Type of integers beyond 2^53 − 1, of a `format` that has them: in isolates they are `bigint`s. Default: the embedder's,
@@ -111,8 +111,8 @@ export interface SchemaTypes {
 }
 
 /**
- * The type of the values that a schema accepts, or a wider one: what a keyword says that has no place in a type is left
- * out. A schema is a stranger's: the work on it is bounded, and what is beyond that is `unknown`.
+ * The type of the values that a schema accepts, or a wider one: keywords without an equivalent in types are ignored.
+ * The schema is untrusted: the work on it is bounded, and parts beyond the bound are `unknown`.
  */
 export function readSchemaTypes(schema: unknown, options: ReaderOptions): SchemaTypes {
   return new SchemaReader(options).readAll(schema);
@@ -135,7 +135,7 @@ class SchemaReader {
     const resource = isObject(schema) ? schema : {};
     // Other dialects ignore the word, though authors mean it.
     this.#hasPrefixItems = this.#options.isExact !== true || dialectOf(resource) === "2020-12";
-    // Arguments are an object, whatever the schema says.
+    // Arguments are an object with any schema.
     const kinds = this.#options.side === "input" ? OBJECT : ANY;
     const type = this.#read(schema, { kinds, depth: 0, fills: true, owner: null, resource });
     for (let named = this.#open.pop(); named !== undefined; named = this.#open.pop()) {
@@ -184,7 +184,7 @@ class SchemaReader {
     const own = literals === null ? this.#structure(schema, place) : this.#literals(literals, place);
     const isTold = parts.some((part) => !isKeyword(part, "unknown"));
     const all = intersectionOf(isTold && isBare(own) ? parts : [own, ...parts]);
-    // The checker of programs knows no `null`: what is left of types that have nothing else in common would refuse it.
+    // The checker of programs ignores `null`: the rest of types that share only `null` would refuse it.
     return this.#options.isExact === true && all.kind === "intersection" && all.of.every(mayBeNull) ? UNKNOWN : all;
   }
 
@@ -319,9 +319,9 @@ class SchemaReader {
     if (additional === false && patterns.length === 0) return members.length === 0 ? NEVER : null;
     const others = [...patterns, additional ?? true].map((one) => this.#inside(one, place));
     if (members.length === 0) return unionOf(others);
-    // A union with the types of members would be wider than what is there.
+    // A union with the types of members would be wider than the declared members.
     if (this.#options.isExact === true && this.#options.side === "output") return UNKNOWN;
-    // TypeScript asks that the members be of this type as well. Repeating long types would make them longer still.
+    // TypeScript requires that the members have this type as well. Repeating long types would make them longer still.
     const types = members.map(({ type }) => type);
     if (!types.every(isWord)) return UNKNOWN;
     const missing = members.some(({ isOptional }) => isOptional) ? [keyword("undefined")] : [];
@@ -329,12 +329,12 @@ class SchemaReader {
   }
 }
 
-/** One with a name may be anything. */
+/** A named type may be anything. */
 function mayBeNull(node: TypeNode): boolean {
   return node.kind === "named" || (node.kind === "union" && node.of.some((one) => isKeyword(one, "null")));
 }
 
-/** Whether a type says only that there is an object or a list. */
+/** Whether a type is any object or any list. */
 function isBare(node: TypeNode): boolean {
   if (node.kind === "array") return isKeyword(node.items, "unknown");
   return node.kind === "object" && isEmpty(node);
@@ -365,7 +365,7 @@ function kindOf(value: unknown): Kind {
   }
 }
 
-/** The only values that a schema allows; `null` where it does not list them. */
+/** The only values that a schema allows; `null` if it does not list them. */
 function literalsOf(schema: Json): readonly unknown[] | null {
   if (Object.hasOwn(schema, "const")) return [schema["const"]];
   return Array.isArray(schema["enum"]) ? schema["enum"] : null;
@@ -375,7 +375,7 @@ function schemasIn(list: unknown): readonly unknown[] {
   return Array.isArray(list) ? list : [];
 }
 
-/** A schema with an `$id` of its own is what the references in it are relative to. */
+/** References are relative to the nearest schema with an `$id`. */
 function resourceOf(schema: Json, around: Json): Json {
   const { $id } = schema;
   return typeof $id === "string" && !$id.startsWith("#") ? schema : around;

@@ -7,8 +7,9 @@ const INLINE_MAX = 3;
 const WIDTH_MAX = 256;
 
 /**
- * The types of a schema as they are best read: a named type stays one where it refers to itself or is used more than once,
- * any other is written in its place. Parts of an intersection that would make TypeScript multiply large unions are left out.
+ * The types of a schema in their most readable form: a named type stays one if it refers to itself or is used more than
+ * once, any other is written in its place. Parts of an intersection that would make TypeScript multiply large unions
+ * are left out.
  */
 export function typesOfSchema(schema: unknown, options: ReaderOptions): SchemaTypes {
   const { type, named } = readSchemaTypes(schema, options);

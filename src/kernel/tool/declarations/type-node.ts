@@ -34,11 +34,11 @@ export interface Member {
   readonly name: string;
   readonly type: TypeNode;
   readonly isOptional: boolean;
-  /** In the schema's own words; not yet fit for a comment. */
+  /** In the schema's own words; not yet escaped for a comment. */
   readonly description: string;
 }
 
-/** A type with a name of its own, to which others refer. */
+/** A named type, to which others refer. */
 export interface NamedType {
   readonly name: string;
   readonly type: TypeNode;
@@ -52,7 +52,7 @@ export function keyword(name: Keyword): TypeNode {
   return { kind: "keyword", keyword: name };
 }
 
-/** A type of which nothing is known, and the reason. */
+/** An unknown type, with the reason. */
 export function unknownFor(note: string): TypeNode {
   return { kind: "keyword", keyword: "unknown", note };
 }

@@ -27,7 +27,7 @@ const REQUIREMENT = /^((?:@[^@\s=]+)?[^@\s=]+)(?:(?:\s*==\s*|@)(\S+))?$/;
 
 /**
  * The npm packages listed in `code/requirements.txt` and in the `dependencies` of `code/package.json`. Each must be
- * allowed by the operator and installed: nothing is ever fetched. Rejects with a `PackageError`.
+ * allowed by the operator and installed: they are never downloaded. Rejects with a `PackageError`.
  */
 export async function readDependencies(root: string, options: ResolvedPackageOptions): Promise<Dependencies> {
   const asked = [...(await readRequirements(root)), ...(await readManifest(root))];

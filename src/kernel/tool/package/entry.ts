@@ -84,7 +84,7 @@ export function planExtraction(entries: readonly ArchiveEntry[], maxBytes: numbe
 /** The segments of an entry's name, without the leading `./` that some archivers write. */
 function segmentsOf(name: string): readonly string[] {
   if (name.length > PATH_MAX) throw new PackageError(`the entry ${quoted(name)} has a name that is too long`);
-  // oxlint-disable-next-line no-control-regex -- no file that anybody wants has one in its name
+  // oxlint-disable-next-line no-control-regex -- no legitimate file has one in its name
   if (/[\0-\x1f\x7f\\\ufffd]/.test(name)) {
     throw new PackageError(`the entry ${quoted(name)} has a name with a control or reserved character`);
   }

@@ -28,7 +28,7 @@ class TemporaryFolder implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // Here, ten thousand files would hold the event loop; what a process that was ended has left is removed here.
+    // Here, ten thousand files would block the event loop; the rest of an ended process is removed here.
     await runPackageJob({ kind: "remove", folder: this.path }, WORDS, this.#registrant).catch(() => undefined);
     await rm(this.path, { recursive: true, force: true, maxRetries: 3 });
   }

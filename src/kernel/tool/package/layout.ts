@@ -25,7 +25,9 @@ const DEPENDENCIES: readonly string[] = ["requirements.txt", "package.json"];
 const MACOS = "__MACOSX";
 const LISTED_MAX = 10_000;
 
-/** File that makes a folder a project with a tool of a runtime, by a text in it. What else it says is read in a build process. */
+/**
+ * File that makes a folder a project with a tool of a runtime, by a text in it. A build process reads the rest of it.
+ */
 export interface ProjectForm {
   readonly file: string;
   readonly marks: string;
@@ -35,7 +37,7 @@ export interface ProjectForm {
 /** Projects by the names of their runtimes. */
 export type ProjectForms = ReadonlyMap<string, ProjectForm>;
 
-/** The folder that holds `code/` or a project: an archive's root, or the only folder at its root that does. */
+/** The folder with `code/` or a project: an archive's root, or the only folder at its root that has one. */
 export async function findRoot(extracted: string, projects: ProjectForms): Promise<string> {
   if (await isRoot(extracted, projects)) return extracted;
   const roots: string[] = [];
@@ -74,7 +76,7 @@ export function hasCode(folder: string): Promise<boolean> {
   return isFolder(path.join(folder, CODE));
 }
 
-/** Finds the entry file of a package. Rejects with a `PackageError` that names what is missing. */
+/** Finds the entry file of a package. Rejects with a `PackageError` that names the missing part. */
 export async function readLayout(root: string, projects: ProjectForms): Promise<PackageLayout> {
   const code = path.join(root, CODE);
   if (!(await isFolder(code))) {

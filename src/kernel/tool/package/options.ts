@@ -10,7 +10,7 @@ export interface PackageOptions {
   readonly origins?: readonly string[];
   /** Origins that may resolve to a private address: `http://127.0.0.1:8080`. Default: none. */
   readonly privateOrigins?: readonly string[];
-  /** A folder whose `node_modules` holds the permitted dependencies. */
+  /** A folder whose `node_modules` contains the permitted dependencies. */
   readonly modules?: string;
   /** Names of npm packages in that folder that packages may depend on. Default: none. */
   readonly allow?: readonly string[];

@@ -5,7 +5,7 @@ import { PackageError } from "./step.ts";
 
 const DEADLINE_MS = 30_000;
 
-/** Carries out a package's job in a build process. Rejects with a `PackageError`. `registrant`: see `BuildOptions`. */
+/** Runs a package's job in a build process. Rejects with a `PackageError`. `registrant`: see `BuildOptions`. */
 export async function runPackageJob(
   head: PackageJob,
   words: JobWords,

@@ -4,7 +4,7 @@ import type { UnpackJob } from "../build/job.ts";
 import { type ArchiveEntry, planExtraction, unpackedMax } from "./entry.ts";
 import type { ArchiveFormat } from "./location.ts";
 
-/** Modes of unpacked folders and files, whatever the archive says: private to this user and not executable. */
+/** Modes of unpacked folders and files, in place of those in the archive: private to this user and not executable. */
 const [FOLDER_MODE, FILE_MODE] = [0o700, 0o600];
 
 /**

@@ -8,7 +8,7 @@ const END_BYTES = 22;
 const LOCATOR_BYTES = 20;
 const WIDE_END_BYTES = 56;
 const LOCATOR_SIGNATURE = 0x07064b50;
-/** Placeholder for a number that the ZIP64 field holds. */
+/** Placeholder for a number in the ZIP64 field. */
 const [NARROW_16, NARROW_32] = [0xffff, 0xffffffff];
 const ENTRY_BYTES = 46;
 const [STORED, DEFLATED] = [0, 8];
@@ -56,7 +56,7 @@ export async function readZip(bytes: Buffer): Promise<readonly ArchiveEntry[]> {
   return entries;
 }
 
-/** Converts the library's errors, which describe only the bytes and reveal nothing else. */
+/** Converts the library's errors, which describe only the bytes. */
 async function told<Value>(work: Promise<Value>): Promise<Value> {
   try {
     return await work;

@@ -17,7 +17,7 @@ export interface BuiltProgram {
 }
 
 /**
- * A program's text as the runner takes it. Parsed in a build process, in the turn of its tenant. Rejects with a
+ * A program's text in the form for the runner. Parsed in a build process, in the turn of its tenant. Rejects with a
  * `GloveboxError`: `invalid_arguments` with `details.problems`, `queue_full`.
  */
 export async function buildProgram(code: string, tenant: string): Promise<BuiltProgram> {

@@ -4,8 +4,8 @@ import { PROGRAM_FILE } from "./runner.ts";
 const FENCE = /^[ \t]*```[\w-]*[ \t]*$/;
 
 /**
- * A program without the fence of Markdown that models put around code, and without the prose around that. Empty lines
- * stand for what is left out, so that lines keep their numbers. Fences in a comment of the program are its own.
+ * A program without the fence of Markdown that models put around code, and without the prose around that. Omitted lines
+ * are empty, so that lines keep their numbers. Fences in a comment of the program stay.
  */
 export function withoutFence(code: string): string {
   const lines = code.split("\n");
@@ -21,7 +21,7 @@ export const BODY = { head: "(async () => {\n", tail: "\n})" } as const;
 export const EXPRESSION = { head: "(\n", tail: "\n)" } as const;
 export const URL_LINE = `\n//# sourceURL=${PROGRAM_FILE}`;
 
-/** What was written of a program that was read, with spaces in the place of its types. */
+/** The source text of a program that was read, with spaces in the place of its types. */
 export function bodyOf(program: string): string {
   for (const { head, tail } of [BODY, EXPRESSION]) {
     const end = tail + URL_LINE;

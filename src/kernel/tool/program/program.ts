@@ -5,7 +5,7 @@ import { RUN_CODE } from "../../base/protocol/script.ts";
 import type { ProgramTools } from "../../broker/capabilities/program-tools.ts";
 import type { ProgramProblem } from "./problem.ts";
 
-/** Code that is run once, such as a model's, with what its caller gave it and without any other capability. */
+/** Code that runs once, such as a model's, with its caller's grants and no other capability. */
 export type Program = FunctionProgram | ToolProgram;
 
 interface ProgramBase {
@@ -29,19 +29,19 @@ export interface ToolProgram extends ProgramBase {
   readonly code: string;
   /** `input` in the program's scope, as JSON allows it. */
   readonly input: unknown;
-  /** Length of a result's JSON, in UTF-16 units, beyond which a preview stands for it. */
+  /** Length of a result's JSON, in UTF-16 units, beyond which it is replaced by a preview. */
   readonly resultChars: number;
   readonly tools: ProgramTools;
   /** Names of tools in the program's text. Default: none. */
   readonly callees?: readonly string[];
 }
 
-/** The program of a call, and what its caller gets of it. */
+/** The program of a call, and its result for the caller. */
 export interface ProgramSource {
-  /** Makes the program. Rejects with a `GloveboxError`, which is the call's result, where it is not to run. */
+  /** Makes the program. Rejects with a `GloveboxError`, which is the call's result, if it must not run. */
   prepare(preparation: Preparation): Promise<Program>;
   finish(result: ToolResult): ToolResult;
-  /** What is kept of the run while it waits, as text. Default: it cannot wait. */
+  /** The kept state of the run while it waits, as text. Default: it cannot wait. */
   state?(): string;
 }
 
@@ -49,22 +49,22 @@ export interface ProgramSource {
 export interface StoredProgram extends Pick<ToolProgram, "code" | "input" | "resultChars" | "limits" | "callees"> {
   /** As its source gave it. */
   readonly state: string;
-  /** Tenant whose own tools it may call, beside those of all. */
+  /** Tenant whose own tools it may call, in addition to those of all tenants. */
   readonly tenant?: string;
 }
 
-/** A program that goes on. */
+/** A program that continues. */
 export interface RestoredProgram extends Required<Pick<ProgramSource, "finish" | "state">> {
   readonly program: ToolProgram;
 }
 
-/** Makes a stored program ready to go on. */
+/** Makes a stored program ready to continue. */
 export type RestoreProgram = (stored: StoredProgram) => Promise<RestoredProgram>;
 
-/** Whoever runs programs over the tools of an engine. */
+/** The service that runs programs over the tools of an engine. */
 export interface ProgramHost {
   readonly restore: RestoreProgram;
-  /** The mistakes of a program that calls a tenant's tools, as far as they can be known without running it. */
+  /** The mistakes of a program that calls a tenant's tools, if they can be found without running it. */
   check(code: string, tenant: string): Promise<readonly ProgramProblem[]>;
 }
 
@@ -72,11 +72,11 @@ export interface ProgramHost {
 export interface Preparation {
   readonly callId: string;
   readonly tenant: string;
-  /** Does a part of the work, with a span of its own where calls are traced. */
+  /** Does a part of the work, with its own span if calls are traced. */
   step<Value>(name: string, work: () => Promise<Value>): Promise<Value>;
 }
 
-/** A program that is ready, and whose result needs nothing. */
+/** A program that is ready, and whose result stays unchanged. */
 export function readySource(program: Program): ProgramSource {
   return { prepare: () => Promise.resolve(program), finish: (result) => result };
 }
@@ -86,7 +86,7 @@ export const PROGRAM_NAMES = { functions: "(program)", tools: RUN_CODE } as cons
   readonly [Kind in Program["kind"]]: string;
 };
 
-/** Finds tools for programs and for those who write them. */
+/** Finds tools for programs and for their authors. */
 export const SEARCH_TOOLS = "search_tools";
 
 /** Reads on in a long output, for a model that calls tools directly. */
@@ -98,7 +98,7 @@ export const WAIT_CALL = "wait_call";
 /** Names of calls that the host answers, or runs without a registered tool. */
 export const HOST_TOOLS: ReadonlySet<string> = new Set([...Object.values(PROGRAM_NAMES), SEARCH_TOOLS]);
 
-/** These, and what the host answers where the operator has no tool of the name. */
+/** These, and the names that the host answers if the operator has no tool of that name. */
 export const ANSWERED_NAMES: ReadonlySet<string> = new Set([...HOST_TOOLS, READ_OUTPUT, WAIT_CALL]);
 
 /** The call of a program's tool. */

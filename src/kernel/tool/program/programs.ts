@@ -23,7 +23,7 @@ export class Programs {
     this.#bounds = bounds;
   }
 
-  /** The tool for one run of a program. Throws a `RangeError` where a limit is invalid. */
+  /** The tool for one run of a program. Throws a `RangeError` if a limit is invalid. */
   toolFor(program: Program, source: Pick<ProgramSource, "finish" | "state"> | null = null): RegisteredTool {
     const { kind, limits } = program;
     const tool = { ...this.runnerOf(kind, limits), own: capabilityOf(program) };
@@ -34,7 +34,7 @@ export class Programs {
     return { ...tool, program: { kept, finish: (result) => source.finish(result) } };
   }
 
-  /** The tool of all programs with these limits. Throws a `RangeError` where one is invalid. */
+  /** The tool of all programs with these limits. Throws a `RangeError` if one is invalid. */
   runnerOf(kind: Program["kind"], asked: Partial<Limits>): RegisteredTool {
     const resolved = resolveLimits(this.#bounds.limits, asked, this.#bounds.maxLimits);
     const limits = Object.freeze({ ...resolved, cpuMs: Math.min(resolved.cpuMs, resolved.wallMs) });

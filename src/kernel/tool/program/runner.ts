@@ -7,7 +7,7 @@ import { PROGRAM_TOOLS } from "../../broker/capabilities/program-tools.ts";
  * itself, at the expense of its call, and all programs have one script.
  */
 
-/** Waits for the promises in a value, for all of them at once: a model means their values. One that fails, fails the program. */
+/** Waits for the promises in a value, all at once: a model means their values. A rejected one fails the program. */
 const SETTLE = `const settle = async (value) => {
   const whole = [value];
   const seen = new Set();
@@ -78,8 +78,8 @@ export const WITH_DIGITS = `const withDigits = (_name, one, { source = "" } = {}
   typeof one === "number" && !Number.isSafeInteger(one) && /^-?\\d+$/.test(source) ? BigInt(source) : one;`;
 
 /**
- * A shorter value of the same form, at most `max` characters of JSON long: strings are cut, and arrays and objects
- * lose what is between their ends.
+ * A shorter value of the same form, at most `max` characters of JSON long: strings are cut, and arrays and objects keep
+ * only their ends.
  */
 const PREVIEW = `const STEPS = [[4_000, 100], [1_000, 40], [400, 20], [150, 10], [60, 6], [20, 4], [8, 2]];
 const shorten = (value, chars, items, depth) => {
@@ -117,9 +117,10 @@ const preview = (json, max) => {
 };`;
 
 /**
- * Runs a program that `readProgram` has made an expression of. The output is `{ value, warnings }`, with `truncated` where
- * `value` is a preview of one that is longer than `resultChars` as JSON: it is made at the expense of the call. Calls that the
- * program does not wait for are waited for, whether it returns or throws: a half-done write is worse than a late end.
+ * Runs a program that `readProgram` has converted to an expression. The output is `{ value, warnings }`, with
+ * `truncated` if `value` is a preview of one that is longer than `resultChars` as JSON: its cost is the call's. Calls
+ * that the program has not awaited are awaited here, whether it returns or throws: a half-done write is worse than a
+ * late end.
  */
 const RUN_PROGRAM = `${PREVIEW}
 ${SETTLE}
@@ -235,7 +236,10 @@ const runProgram = async ({ code, input, resultChars }, { host: { ${PROGRAM_TOOL
 export const TOOL_RUNNER = `${RUN_PROGRAM}
 const ${SCRIPT_EXPORTS} = { default: runProgram };`;
 
-/** A module that runs one program, whose text is `readProgram`'s: its input is the program's, and its output what that returns. */
+/**
+ * A module that runs one program, whose text is `readProgram`'s: its input is the program's, and its output the
+ * program's return value.
+ */
 export function programModule(code: string): string {
   return `${RUN_PROGRAM}
 const code = ${JSON.stringify(code)};

@@ -38,7 +38,7 @@ export function readProgram(code: string): ReadProgram {
   return { text: head + own + tail + URL_LINE, calls: toolCallsIn(script, text) };
 }
 
-/** A text in which spaces stand for types. */
+/** A text with spaces in place of its types. */
 function withoutTypes(text: string): string {
   const { head, tail } = BODY;
   let first: ProgramProblem;
@@ -115,7 +115,7 @@ function calleeOf(node: Node): unknown {
   return isNode(callee) && callee.type === "ParenthesizedExpression" ? callee : null;
 }
 
-/** A default export is what the program returns. Other exports are declarations. */
+/** A default export is the program's return value. Other exports are declarations. */
 function withoutExports(text: string, { body }: Script): string {
   let made = "";
   let done = 0;

@@ -3,15 +3,17 @@ import { stripTypeScriptTypes } from "node:module";
 /** Enums and assertions of one program that are rewritten. */
 const REWRITES_MAX = 100;
 const ENUM = /^(?:const\s+)?enum\s+([A-Za-z_$][\w$]*)\s*\{/;
-/** Blanks and comments. Each comment ends in one place only: else, many of them would be tried in all their groupings. */
+/**
+ * Blanks and comments. Each comment can end in only one place: otherwise many of them would be tried in all groupings.
+ */
 const BLANKS = String.raw`(?:\s|\/\/[^\n]*\n|\/\*[^*]*\*+(?:[^/*][^*]*\*+)*\/)*`;
 const EMPTY = new RegExp(`^${BLANKS}$`);
-/** A member of an enum: what stands before it, its name, and its value. */
+/** A member of an enum: the text before it, its name, and its value. */
 const MEMBER = new RegExp(String.raw`^(${BLANKS})([\w$]+|"[^"\n]*"|'[^'\n]*')\s*(?:=([^]*))?$`);
 
 /**
- * A text in which spaces stand for types. Enums and assertions in angle brackets, which are more than types and which
- * models write all the same, become JavaScript on the same lines. Throws the error of Node's parser.
+ * A text with spaces in place of its types. Enums and assertions in angle brackets, which are more than types but occur
+ * in programs of models, become JavaScript on the same lines. Throws the error of Node's parser.
  */
 export function stripTypes(text: string): string {
   let rest = text;
@@ -26,7 +28,7 @@ export function stripTypes(text: string): string {
   }
 }
 
-/** `null` where the error is about anything else. */
+/** `null` if the error is about another construct. */
 function rewrittenAt(text: string, error: unknown): string | null {
   const { message, stack = "" } = error instanceof Error ? error : new Error();
   const isEnum = message.startsWith("TypeScript enum is not supported");
@@ -40,8 +42,8 @@ function rewrittenAt(text: string, error: unknown): string | null {
 }
 
 /**
- * The offset that the stack names: it begins with the line, and has a mark below the column of what is on one line. `first`
- * finds in its line what goes on in others.
+ * The offset in the stack: it begins with the line, and has a mark below the column of a construct on one line. `first`
+ * finds the start of a construct of several lines.
  */
 function placeOf(text: string, stack: string, first: RegExp): number | null {
   const line = Number(/^[^\n]{0,200}:(\d{1,9})\n/.exec(stack)?.[1] ?? 0);
@@ -84,7 +86,7 @@ function withoutEnum(text: string): string | null {
   return `${start}${lines}${made.join("")}}${text.slice(members.end)}`;
 }
 
-/** The texts between the commas of an enum, and the offset after its bracket; `null` where that does not close. */
+/** The texts between the commas of an enum, and the offset after its bracket; `null` if that is not closed. */
 function membersIn(text: string, start: number): { readonly texts: readonly string[]; readonly end: number } | null {
   const texts: string[] = [];
   let from = start;

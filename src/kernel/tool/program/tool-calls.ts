@@ -12,7 +12,7 @@ export interface ToolCallPlace {
 
 const CALLS_MAX = 1_000;
 
-/** The calls of members of `tools`, as far as their names stand in the text. */
+/** The calls of members of `tools` whose names are literals in the text. */
 export function toolCallsIn(script: Node, text: string): readonly ToolCallPlace[] {
   const starts = lineStarts(text);
   const found: ToolCallPlace[] = [];

@@ -7,7 +7,7 @@ import { notePackages } from "./bundled-packages.ts";
 
 /**
  * The library of Node's names, as texts that a worker sends into realms which use them: a script for each part, and the
- * names of what each module of Node has. Its npm packages are development dependencies: a build contains them.
+ * names of the exports of each module of Node. Its npm packages are development dependencies: a build contains them.
  */
 
 const GLOBAL_NAME = "__part";
@@ -15,9 +15,10 @@ const PART_NAMESPACE = "part";
 const SHARED_NAMESPACE = "shared";
 
 /**
- * Wrapper of a package that shows values. The package takes more for granted than a realm has, copies frozen built-ins and
- * replaces some of the copies, and looks for constructors and methods in descriptors: in a realm, those that objects may
- * override are accessors. It joins lists by `join`, which copies what lies deep once for each level; Node does so piece by piece.
+ * Wrapper of a package that shows values. The package assumes more than a realm has, copies frozen built-ins and
+ * replaces some of the copies, and looks for constructors and methods in descriptors: in a realm, those that objects
+ * may override are accessors. It joins lists by `join`, which copies deep values once for each level; Node does so
+ * piece by piece.
  */
 const AROUND_INSPECTION = `
 const joined = (texts, separator) => {
@@ -83,13 +84,13 @@ export async function bundleNodeLibrary(): Promise<Readonly<Record<string, strin
     define: {
       global: "globalThis",
       "process.env.NODE_ENV": '"production"',
-      // Of path-browserify; other packages import what they use of it.
+      // Of path-browserify; other packages import it.
       "process.cwd": "__cwd",
       NODE_CONSTANTS: JSON.stringify(constants()),
     },
     minifyWhitespace: true,
     minifySyntax: true,
-    // Packages warn once in a realm: the next call could tell that there was one before it.
+    // Packages warn once in a realm: the next call could detect that another one preceded it.
     drop: ["console"],
     legalComments: "none",
     logLevel: "silent",

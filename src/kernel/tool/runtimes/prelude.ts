@@ -21,19 +21,22 @@ const ABSENT = { fetch: "web/fetch-globals", streams: "web/stream-globals", node
 
 /** The scripts, bundled by `npm run build`: esbuild's start is half of an engine's. */
 const BUILT_SCRIPTS = new URL("../../guest/scripts.json", import.meta.url);
-/** Those of them that only the processes read in which tools run. */
+/** The parts that only processes with tools read. */
 const BUILT_PARTS = new URL("../../guest/parts.json", import.meta.url);
 
 interface Scripts {
-  /** `core` lacks its end, in front of which adapters stand. */
+  /** `core` lacks its end, before which adapters are inserted. */
   readonly prelude: Omit<Prelude, "runtimes">;
-  /** Expressions of what plugins add, by their files, relative to the folder of all packages and without their extension. */
+  /**
+   * Expressions of plugins' additions, by their files, relative to the folder of all packages and without their
+   * extension.
+   */
   readonly added: { readonly [file: string]: string };
   /** An expression whose value describes schemas of libraries, for `describing`. */
   readonly describer: string;
 }
 
-/** A module that a plugin adds, and what is taken of it. */
+/** A module that a plugin adds, and the used export. */
 interface Addition {
   readonly file: URL;
   readonly value: "adapter" | "createEngine()" | "libraries";
@@ -50,9 +53,9 @@ function loadScripts(): Promise<Scripts> {
   return scripts;
 }
 
-/** What plugins add to the programs inside isolates. */
+/** Additions of plugins to the programs inside isolates. */
 export interface PreludeParts {
-  /** Files of modules that export the `adapter` of a contract, in the order in which they are asked. */
+  /** Files of modules that export the `adapter` of a contract, in the order in which they are tried. */
   readonly adapters?: readonly URL[];
   readonly runtimes?: Iterable<ToolRuntime>;
   /** Files of modules that export `libraries`, how the tools of libraries are recognised and called. */
@@ -88,7 +91,7 @@ export async function loadPrelude({
 /** Those that were bundled in this process, which makes more than one engine. */
 const bundled = new Map<string, Promise<string>>();
 
-/** What a module adds, as an expression: of the build, or bundled once. */
+/** The addition of a module, as an expression: from the build, or bundled once. */
 async function expressionOf(addition: Addition): Promise<string> {
   const { added } = await loadScripts();
   const key = keyOf(addition.file);
@@ -110,7 +113,7 @@ export async function loadDescriber(): Promise<string> {
   return (await loadScripts()).describer;
 }
 
-/** `null` where nothing is built: in the sources, which may be newer. */
+/** `null` if there is no build: in the sources, which may be newer. */
 async function readScripts(): Promise<Scripts | null> {
   if (import.meta.url.endsWith(".ts")) return null;
   const text = await readFile(BUILT_SCRIPTS, "utf8").catch(() => null);
@@ -119,7 +122,7 @@ async function readScripts(): Promise<Scripts | null> {
   return { prelude: { ...prelude, parts: { file: fileURLToPath(BUILT_PARTS) } }, ...others };
 }
 
-/** A step of `npm run build`: bundles what plugins add as well. @public */
+/** A step of `npm run build`: bundles the additions of plugins as well. @public */
 export async function writeScripts({ adapters = [], runtimes = [], libraries = [] }: PreludeParts): Promise<void> {
   const { prelude, describer } = await bundleScripts();
   const { parts, ...rest } = prelude;
@@ -157,7 +160,7 @@ async function bundleScripts(): Promise<Scripts> {
   return { prelude, describer: script(describer), added: {} };
 }
 
-/** Bundles a module, as an expression whose value is what it adds. */
+/** Bundles a module, as an expression whose value is its addition. */
 async function bundleAddition({ file, value }: Addition): Promise<string> {
   const texts = await bundlePaths(ADDED_NAME, { added: fileURLToPath(file) }, optionsOf({ file, value }));
   return script(`${texts.get("added") ?? ""}return ${ADDED_NAME}.${value};`);
@@ -168,7 +171,7 @@ function optionsOf({ file, value }: Addition): RealmOptions {
     case "adapter":
       return {};
     case "createEngine()":
-      // Those of other packages use no stream of ours.
+      // Bundles of other packages do not use the streams of the prelude.
       return keyOf(file).startsWith("..") ? {} : IN_REALMS;
     case "libraries":
       return { plugins: [shared] };
@@ -177,14 +180,14 @@ function optionsOf({ file, value }: Addition): RealmOptions {
   }
 }
 
-/** What libraries have in common with the prelude is the prelude's. */
+/** Modules shared between libraries and the prelude come from the prelude. */
 const shared: Plugin = {
   name: "shared",
   setup: (bundler) => {
     bundler.onResolve({ filter: /^\./ }, ({ path, resolveDir }) => {
       const place = resolve(resolveDir, path);
       if (!SHARED.test(place)) return undefined;
-      // The bundle has this name in it, and shall not tell where it was made.
+      // The bundle contains this name, which must not reveal the place of the build.
       return { path: relative(fileURLToPath(PACKAGES), place), namespace: "shared" };
     });
     const contents = `module.exports = ${GLOBAL_NAME};`;
@@ -214,7 +217,7 @@ type RealmOptions = Pick<BuildOptions, "define" | "inject" | "plugins">;
 const IN_REALMS: RealmOptions = {
   // The stream classes must not capture this: it would belong to the call that first uses it.
   define: { queueMicrotask: "undefined" },
-  // They transfer buffers with what this exports as `structuredClone`.
+  // They transfer buffers by this module's export `structuredClone`.
   inject: [fileURLToPath(new URL(`web/transfer.${EXTENSION}`, GUEST))],
 };
 
@@ -243,7 +246,7 @@ async function bundlePaths(
     logLevel: "silent",
     tsconfigRaw: "{}",
   });
-  // Loaded only where something is bundled, which is seldom in the published package.
+  // Loaded only for bundling, which is rare in the published package.
   const { notePackages } = await import("./bundled-packages.ts");
   notePackages(result.metafile);
   return new Map(result.outputFiles.map(({ path, text }) => [basename(path, ".js"), text]));

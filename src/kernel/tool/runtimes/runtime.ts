@@ -9,25 +9,25 @@ export interface ToolRuntime {
   /** As definitions name it: lower-case letters, digits and hyphens, at most 64. */
   readonly name: string;
   /**
-   * File of a module that exports `createEngine`, which makes a `RuntimeEngine`. It is bundled, and runs in each realm of the
-   * runtime before anything else. Missing where the module of `worker` has an engine of its own.
+   * File of a module that exports `createEngine`, which makes a `RuntimeEngine`. It is bundled, and runs in each realm
+   * of the runtime before any other code. Missing if the module of `worker` has its own engine.
    */
   readonly engine?: URL;
-  /** How its code is read. Missing where no file and no definition is in it: its tools come from a source of tools. */
+  /** The reader of its code. Missing if it has no files and no definitions: its tools come from a source of tools. */
   readonly reader?: RuntimeReader;
   /** @internal File of a module that exports `runtime`, a `WorkerRuntime`, and that workers import. */
   readonly worker?: URL;
-  /** @internal Whether it starts an interpreter, with a memory and an isolate of its own. */
+  /** @internal Whether it starts an interpreter, with its own memory and isolate. */
   readonly isInterpreted?: true;
-  /** @internal Files that workers read; `null` where the runtime is not available on this machine. */
+  /** @internal Files that workers read; `null` if the runtime is not available on this machine. */
   readonly files?: () => RuntimeFolder | null;
 }
 
-/** Reads the code of a runtime's tools. Nothing of a tool runs. */
+/** Reads the code of a runtime's tools. No code of a tool runs. */
 export interface RuntimeReader {
   /** Extensions of files that are tools, such as `.py`. */
   readonly extensions: readonly string[];
-  /** A file that may make the folder around it one tool, as `index.ts` does, and what it has where it does. */
+  /** A file that may make the folder around it one tool, as `index.ts` does, and the text that marks it. */
   readonly index?: { readonly file: string; readonly marks: RegExp };
   /** A file that makes the folder around it a package of one tool. */
   readonly project?: ProjectForm;
@@ -58,13 +58,13 @@ export function projectsOf(runtimes: ToolRuntimes): ProjectForms {
   );
 }
 
-/** On whose behalf code is bundled, and with what. */
+/** The owner of the bundled code, and the settings for it. */
 export interface BundleContext {
   /** See `BuildOptions.registrant`. */
   readonly lane: string | null;
   readonly packages: ResolvedPackageOptions;
   /** Beside JavaScript. */
   readonly runtimes: ToolRuntimes;
-  /** Of the operator's files: what decides which project is theirs. */
+  /** For the operator's files: the settings that determine their project. */
   readonly project?: ProjectOptions;
 }
