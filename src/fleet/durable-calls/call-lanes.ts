@@ -5,7 +5,7 @@ import { StoreError } from "../../kernel/base/errors.ts";
 const AT_ONCE = 8;
 const WAITING_MAX = 10_000;
 
-/** Steps of calls: those of one call in the order in which they come, those of several at once. */
+/** Steps of calls: those of one call in the order of their arrival, those of several at once. */
 export class CallLanes {
   readonly #queue = new PQueue({ concurrency: AT_ONCE });
   /** The last step of each call that has some. */

@@ -1,27 +1,31 @@
 import { PAUSE_MAX_MS } from "../../kernel/broker/capabilities/pause.ts";
 
-/** Silence of all servers after which Redis was away for them: no holder is lost that may have been there meanwhile. */
+/**
+ * Silence of all servers after which Redis counts as unreachable for them: a holder that may have lived meanwhile is
+ * not lost.
+ */
 const SILENT_MS = 5_000;
 /** Longer than any call is kept without a change. */
 export const EXPIRY_MS = PAUSE_MAX_MS + 10 * 24 * 60 * 60 * 1_000;
 
 /**
- * Keys in Redis, below a prefix. Names of tenants and tools are digests. What decides is in the sealed parts of a call;
- * all else says where to look.
+ * Keys in Redis, below a prefix. Names of tenants and tools are digests. The sealed parts of a call decide; all other
+ * keys are indexes.
  *
- * - `call:ID`: a hash with the version `v` and the ones before it (`past`), the number `n` in the order of first pauses,
- *   the sealed parts `head`, `body` and `run`, and `ix`, JSON of what the sets below have of it.
- * - Sorted sets: `state:STATE` and `of:TENANT:STATE` by number, `wake:TENANT` by the time when the clock settles
- *   something, `approvals` by the time since which the oldest approval of a call is open, `ready:TENANT` by the time since
- *   which a call is ready, `wakers` and `tenants` by the first of these, `ended` and `kept:TENANT` by the time when an ended
- *   call goes, `holders` by when they were seen.
+ * - `call:ID`: a hash with the version `v` and the ones before it (`past`), the number `n` in the order of first
+ *   pauses, the sealed parts `head`, `body` and `run`, and `ix`, JSON of its entries in the sets below.
+ * - Sorted sets: `state:STATE` and `of:TENANT:STATE` by number, `wake:TENANT` by the time of the next timer,
+ *   `approvals` by the time since which the oldest approval of a call is open, `ready:TENANT` by the time since which a
+ *   call is ready, `wakers` and `tenants` by the first of these, `ended` and `kept:TENANT` by the time when an ended
+ *   call is removed, `holders` by their last heartbeat.
  * - Sets: `running:HOLDER`, and `made:ID` of the calls that a call has made and that have not ended.
- * - Notes for those who are told: `targets`, a hash of JSON by target; `notes:TARGET`, a sorted set of `EVENT ID` by the time when
- *   it is due; `noted:TARGET`, a hash of JSON with its sealed text by the same; and `dropped`, a hash of numbers by target.
- * - Hashes: `books:TENANT`, `total` with the bytes of all, `script:DIGEST` with its sealed text and its number of users, and
- *   `beat` with the last time when a server was heard, and since when they are without a long silence.
+ * - Notifications: `targets`, a hash of JSON by target; `notes:TARGET`, a sorted set of `EVENT ID` by the time when it
+ *   is due; `noted:TARGET`, a hash of JSON with its sealed text by the same; and `dropped`, a hash of numbers by
+ *   target.
+ * - Hashes: `books:TENANT`, `total` with the bytes of all, `script:DIGEST` with its sealed text and its number of
+ *   users, and `beat` with the last time when a server was heard, and since when there was no long silence.
  *
- * ARGV begins with the prefix, and the time where not Redis tells it.
+ * ARGV begins with the prefix, and the time if it is not that of Redis.
  */
 export const SHARED = `
 local call, PREFIX = redis.call, ARGV[1]

@@ -3,7 +3,7 @@ import { Script } from "../redis/script.ts";
 import { EXPIRY_MS, SHARED } from "./durable-keys.ts";
 import { FORGET_TARGETS, NOTE_SCRIPTS, TELL } from "./note-scripts.ts";
 
-/** Calls that one script removes, hands over, or looks at: Redis serves nobody else meanwhile. */
+/** Calls that one script removes, hands over, or examines: Redis serves no other client meanwhile. */
 export const SWEPT_MAX = 100;
 const DUE_MAX = 256;
 export const LOOKED_MAX = 500;
@@ -12,7 +12,7 @@ const BELOW_MAX = 500;
 const OLDEST = 8;
 const TENANTS_MAX = 256;
 const HOLDERS_MAX = 100;
-/** Earlier versions that a call knows, by which a writer finds what became of a lost answer. */
+/** Earlier versions in a call, by which a writer detects the outcome of a write whose answer was lost. */
 const PAST_CHARS = 200;
 
 const CHANGES = `
@@ -86,10 +86,10 @@ end
 `;
 
 /**
- * ARGV: the call; the digest of its tenant, and its parent, where that is known; which of its own parts to load (`head`,
- * `whole`); whether to load its family, too: its parent, those below it, and oldest ended calls of its tenant beyond a
- * number or bytes; the digest of a script; whether to hand its text over; the most bytes of long parts, or nothing; and
- * further calls. Returns the time, and where that is not too long also the books of the tenant, whether the script is there or
+ * ARGV: the call; the digest of its tenant, and its parent, if known; its own parts to load (`head`, `whole`); whether
+ * to load its family, too: its parent, the calls below it, and oldest ended calls of its tenant beyond a number or
+ * bytes; the digest of a script; whether to return its text; the maximum bytes of long parts, or nothing; and further
+ * calls. Returns the time, and if the rest is not too long also the books of the tenant, whether the script exists or
  * its text, and each call.
  */
 const LOAD = `
@@ -156,10 +156,11 @@ return { now, books, text, found }
 `;
 
 /**
- * ARGV: the new version, and the time until when it may be written; whether it must stay within the tenant's calls and bytes,
- * and the bytes of all, and these; a holder that was seen; digest and sealed text of a script that must be there; the number
- * of calls that must be as they were, with version, and number of calls made, of each; and what is written or dropped of each
- * call. Sent again, it changes nothing. Returns `done`, or why nothing is changed.
+ * ARGV: the new version, and the time until which it may be written; whether it must stay within the tenant's calls and
+ * bytes, and the bytes of all, and these limits; a holder with a heartbeat; digest and sealed text of a script that
+ * must exist; the number of calls that must be unchanged, with version, and number of calls made, of each; and the
+ * written or dropped parts of each call. A repetition changes nothing. Returns `done`, or the reason why nothing is
+ * changed.
  */
 const COMMIT = `
 local version, now = ARGV[3], now_ms()
@@ -230,8 +231,8 @@ return now
 `;
 
 /**
- * ARGV: how many ready calls to name. Returns the time, calls of each tenant of which the clock settles something, calls whose
- * holders are lost, when to look again (-1: never), and ready calls of each tenant.
+ * ARGV: the maximum number of ready calls. Returns the time, calls of each tenant with a due timer, calls whose holders
+ * are lost, the time of the next look (-1: never), and ready calls of each tenant.
  */
 const DUE = `
 local now, most = now_ms(), tonumber(ARGV[3])
@@ -294,9 +295,9 @@ return { now_ms(), call('ZCARD', key('state', 'paused')), call('ZCARD', key('sta
 `;
 
 /**
- * ARGV: the number before which to begin, how many calls to find, the bytes after which to stop, the digest of a tool or
- * nothing, and names of sets. Returns the number of the last call that it looked at, whether there may be more, and id, number,
- * version and head of each.
+ * ARGV: the number before which to begin, the maximum number of calls, the bytes after which to stop, the digest of a
+ * tool or nothing, and names of sets. Returns the number of the last examined call, whether there may be more, and id,
+ * number, version and head of each.
  */
 const LIST = `
 local most, room, tool = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]

@@ -44,9 +44,10 @@ end
 `;
 
 /**
- * Takes notes that are due. ARGV: the most notes, the time for which they are taken, and of each target its name, its events
- * and the most of its notes. Returns the time, when the next note is due (-1: never), the number of dropped notes, and of each
- * note its target, its name, number, time, due time, tries and text, with version and head of its call as it is now.
+ * Takes due notifications (notes). ARGV: the maximum number, the time for which they are taken, and of each target its
+ * name, its events and its maximum number. Returns the time, the time of the next due note (-1: never), the number of
+ * dropped notes, and of each note its target, its name, number, time, due time, tries and text, with current version
+ * and head of its call.
  */
 const NOTES = `${KEYS}
 local now, room, lease = now_ms(), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -79,7 +80,7 @@ call('PEXPIRE', TARGETS, ${EXPIRY_MS})
 return { now, next_ms, dropped, found }
 `;
 
-/** ARGV: a target, the name and the number of one of its notes, and when it is due again, or nothing. */
+/** ARGV: a target, the name and the number of one of its notes, and the time when it is due again, or nothing. */
 const TOLD = `
 local due, noted, member = key('notes', ARGV[3]), key('noted', ARGV[3]), ARGV[4]
 local text = call('HGET', noted, member)

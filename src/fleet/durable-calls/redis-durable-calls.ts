@@ -21,12 +21,12 @@ import { putArgs } from "./stored-call.ts";
 
 /** Time for a step, from when it came: less than its sender waits. */
 const TAKE_MS = 8_000;
-/** Time from which on a script that was sent changes nothing any more. */
+/** Time after which a script that was sent has no effect any more. */
 const COMMIT_MS = 4_000;
 /** Pauses between tries of a step that others have crossed. */
 const PAUSE_LEAST_MS = 4;
 const PAUSE_MOST_MS = 200;
-/** Calls of which one look settles what is due. */
+/** Calls whose due timers one look settles. */
 const TICKED_MAX = 32;
 /** After a look that could not settle all: when the next one is due. */
 const LOOK_AGAIN_MS = 1_000;
@@ -37,7 +37,7 @@ const SCANNED_MAX = 20_000;
 const TOTAL_BYTES = 8 * 1024 ** 3;
 /** Size of a result for which the oldest ended calls make room. */
 const RESULT_BYTES = 16 * 1024 ** 2;
-/** Long texts of a step, beyond which no other such step is taken beside it: the thread has 256 MiB. */
+/** Size of a step's long texts beyond which such steps run one at a time: the thread has 256 MiB. */
 const LONG_BYTES = 1024 ** 2;
 
 interface Parts {
@@ -61,9 +61,9 @@ interface Sent {
 type Args = readonly (string | number)[];
 
 /**
- * Calls that wait, in Redis, which servers share. A step loads the calls that it concerns, is taken with the rules of the
- * tables in memory, and is written by one script if no other server has changed these calls meanwhile: else it is taken
- * again. Redis has the clock.
+ * Calls that wait, in Redis, which servers share. A step loads its calls, follows the rules of the tables in memory,
+ * and is written by one script if no other server has changed these calls meanwhile: otherwise it is repeated. The
+ * clock is that of Redis.
  */
 export class RedisDurableCalls {
   readonly #parts: Parts;
@@ -87,7 +87,7 @@ export class RedisDurableCalls {
     this.#notes = new RedisNotes((name, args) => this.#run(name, args), this.#calls, this.#tables);
   }
 
-  /** Rejects with a `StoreError`: `isUnanswered` where the step may have been taken. */
+  /** Rejects with a `StoreError`: `isUnanswered` if the step may have been taken. */
   async take(step: DurableStep): Promise<DurableAnswer> {
     const endMs = performance.now() + TAKE_MS;
     try {
@@ -112,7 +112,7 @@ export class RedisDurableCalls {
           return await this.#lanes.run(idOf(step), () => this.#takeInTurn(step, endMs));
       }
     } catch (error) {
-      // Others must not wait for one that cannot be opened: whoever asks for it hears why.
+      // A call that cannot be opened must not block others: a request for it gets the reason.
       if (step.kind === "claim" && isForeign(error)) return { kind: "lost" };
       throw storeErrorOf(error);
     }
@@ -138,7 +138,7 @@ export class RedisDurableCalls {
     return this.#long.add(() => this.#take(step, endMs, null));
   }
 
-  /** Takes a step of one call, until it is clear what became of it. Rejects with a `TooLongError` where it needs more bytes. */
+  /** Takes a step of one call, until its outcome is known. Rejects with a `TooLongError` if it needs more bytes. */
   async #take(step: CallStep, endMs: number, mostBytes: number | null): Promise<DurableAnswer> {
     const sent: Sent[] = [];
     for (let pauseMs = PAUSE_LEAST_MS; performance.now() < endMs; pauseMs = Math.min(2 * pauseMs, PAUSE_MOST_MS)) {
@@ -150,11 +150,11 @@ export class RedisDurableCalls {
           const outcome = this.#tables.take(inTimeOfStore(step, family.nowMs), family.view);
           if (outcome.changed.length === 0) return outcome.answer;
           if (await this.#commit(step, family, outcome, sent)) return outcome.answer;
-          // Others settle what is due as well.
+          // Other servers settle due timers as well.
           if (step.kind === "due" && sent.length === 0) return NOTHING_DUE;
         }
       } catch (error) {
-        // As long as it is not known what became of a change, it is asked for.
+        // As long as the outcome of a change is unknown, the loop queries it.
         if (sent.length === 0) throw error;
       }
       await delay(pauseMs * Math.random());
@@ -171,7 +171,7 @@ export class RedisDurableCalls {
     return LoadedFamily.read(step, reply, this.#calls);
   }
 
-  /** Whether it is written. `sent` has it as long as that is not known. */
+  /** Returns whether it is written. `sent` contains it as long as that is unknown. */
   async #commit(step: CallStep, family: LoadedFamily, outcome: StepOutcome, sent: Sent[]): Promise<boolean> {
     const version = randomBytes(9).toString("base64url");
     const id = idOf(step);
@@ -203,14 +203,14 @@ export class RedisDurableCalls {
       if (told === "full") throw new StoreError(`calls that wait have ${TOTAL_BYTES} bytes in the store already`);
       return told === "done";
     } catch (error) {
-      // A script that was refused has changed nothing, unless it was sent before to a Redis that has gone since.
+      // A refused script has changed nothing, unless it was sent before to a Redis that has failed since.
       const isRefused = error instanceof RefusedError && !isPassing(error.reply);
       if (isRefused && sent.includes(attempt)) sent.splice(sent.indexOf(attempt), 1);
       throw error;
     }
   }
 
-  /** A call may have been claimed whose claimant has not heard of it. */
+  /** A call may have been claimed by a claimant without an answer. */
   #giveBack(id: string, leg: number): void {
     const release = async (): Promise<void> => {
       while (!this.#closed.signal.aborted) {
@@ -227,7 +227,7 @@ export class RedisDurableCalls {
 
   async #due(most: number, nowMs: number, endMs: number): Promise<DurableAnswer> {
     const look = await this.#look(most);
-    // Servers that look at the same time begin with different calls, and each takes those of all tenants in turn.
+    // Servers with simultaneous looks begin with different calls, and each takes those of all tenants in turn.
     const ids = inTurns(shuffled([...look.due, look.lost]).map(shuffled), TICKED_MAX);
     const ticks = ids.map((id) =>
       this.#lanes.run(id, () => this.#takeInTurn({ kind: "due", id, most: 0, nowMs }, endMs)).catch(() => null),
@@ -237,7 +237,7 @@ export class RedisDurableCalls {
     const ended = answers.flatMap((answer) => answer?.ended ?? []);
     const now = ids.length === 0 ? look : await this.#look(most);
     const leastMs = answers.includes(null) ? LOOK_AGAIN_MS : 0;
-    // In the time of the one that asks.
+    // By the clock of the requester.
     const wakeMs = now.wakeMs === null ? null : nowMs + Math.max(leastMs, now.wakeMs - now.nowMs);
     return { kind: "ready", ids: inTurns(now.ready, most), wakeMs, lost, ended };
   }

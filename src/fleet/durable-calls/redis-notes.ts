@@ -7,7 +7,7 @@ import { ForeignRowsError } from "../../kernel/store/calls/sealed/call-rows.ts";
 import type { PrivateTables } from "../../kernel/store/calls/sealed/private-tables.ts";
 import { headOnly, type SealedCalls } from "../../kernel/store/calls/sealed/sealed-calls.ts";
 
-/** Notes that this process has taken and not told. */
+/** Notifications that this process has taken and not sent. */
 const TAKEN_MAX = 1_000;
 
 type NoteStep = Extract<DurableStep, { readonly kind: "notes" | "told" }>;
@@ -26,7 +26,7 @@ type NoteReply = readonly [
 ];
 type NotesReply = readonly [nowMs: number, nextMs: number, dropped: number, found: readonly NoteReply[]];
 
-/** Notes for those who are told of calls, in Redis: each is of one server at a time. */
+/** Notifications about calls, in Redis: each belongs to one server at a time. */
 export class RedisNotes {
   readonly #run: RunNotes;
   readonly #calls: SealedCalls;
@@ -68,7 +68,7 @@ export class RedisNotes {
     this.#taken.delete(`${n}`);
   }
 
-  /** `null` where nobody has to be told any more. */
+  /** `null` if the notification is no longer needed. */
   #noteOf([target, member, n, madeMs, dueMs, tries, text, version, head]: NoteReply): CallNote | null {
     const at = member.indexOf(" ");
     const [event, id] = [member.slice(0, at) as NoteEvent, member.slice(at + 1)];
@@ -78,7 +78,7 @@ export class RedisNotes {
       const times = { madeMs: madeMs - this.#aheadMs, dueMs: dueMs - this.#aheadMs };
       return noteOf({ n, target, event, leg, id, ...times, tries }, { ...named, call });
     } catch (error) {
-      // Sealed with another secret, or changed: nobody is told what nobody can read.
+      // Sealed with another secret, or changed: an unreadable notification is not sent.
       if (error instanceof SealError || error instanceof ForeignRowsError) return null;
       throw error;
     }

@@ -82,7 +82,7 @@ export class RedisSnippets {
       try {
         return [JSON.parse(this.#seal.open(sealed, this.#about(field))) as StoredSnippet];
       } catch (error) {
-        // Others are there without one that was sealed with another secret, or changed.
+        // One that was sealed with another secret, or changed, does not hide the others.
         if (error instanceof SealError) return [];
         throw error;
       }
@@ -101,7 +101,7 @@ export class RedisSnippets {
     return `${this.#prefix}:snippet:${field}`;
   }
 
-  /** Every script may be sent again: of a deletion that was, it is then said that there was nothing to delete. */
+  /** Every script may be sent again: a repeated deletion reports that there was nothing to delete. */
   #run(script: Script, args: readonly string[]): Promise<unknown> {
     const keys = [`${this.#prefix}:snippets`, `${this.#prefix}:snippets:revision`];
     return this.#runner.run({ script, keys, args, urgency: "again" });

@@ -13,7 +13,10 @@ export function charsOf(step: CallStep): number {
   return "call" in step ? step.call.journal.length + step.call.plan.length : 0;
 }
 
-/** Arguments of the script that loads what a step needs. `room`: ended calls of a tenant, and bytes, from which it makes room. `mostBytes`: of long parts; `null` for any. */
+/**
+ * Arguments of the script that loads the calls of a step. `room`: ended calls of a tenant, and bytes, from which it
+ * makes room. `mostBytes`: of long parts; `null` for any.
+ */
 export function loadArgs(
   step: CallStep,
   calls: SealedCalls,
@@ -57,7 +60,7 @@ type LoadedReply = readonly [
   calls: readonly CallReply[],
 ];
 
-/** Thrown where calls are longer than was asked for. */
+/** Thrown if calls are longer than requested. */
 export class TooLongError extends Error {
   override readonly name = "TooLongError";
 }
@@ -85,7 +88,7 @@ export class LoadedFamily {
     this.#opened = new Map(opened.map((call) => [call.id, call]));
   }
 
-  /** Throws a `TooLongError`, and a `SealError` where a call is not as it was stored. */
+  /** Throws a `TooLongError`, and a `SealError` if a call differs from the stored one. */
   static read(step: CallStep, reply: unknown, calls: SealedCalls): LoadedFamily {
     const loaded = reply as Reply;
     if (loaded.length === 1) throw new TooLongError("what is kept of the calls is too long to be loaded beside others");
@@ -117,7 +120,7 @@ export class LoadedFamily {
     return this.#opened.get(id)?.head;
   }
 
-  /** What must be as it was, but for calls that are removed. */
+  /** The calls that must be unchanged, except removed ones. */
   checks(removed: readonly string[]): readonly (string | number)[] {
     const left = [...this.#stored.values()].filter(({ id }) => !removed.includes(id));
     return [left.length, ...left.flatMap(({ id, version, made }) => [id, version, made])];
@@ -135,7 +138,7 @@ function rowOf({ parts }: LoadedCall): NamedRow {
   return (JSON.parse(parts.head ?? "") as { readonly row: NamedRow }).row;
 }
 
-/** A step in the time of Redis: a server whose clock is wrong does no harm. */
+/** A step by the clock of Redis: a server with a wrong clock does no harm. */
 export function inTimeOfStore(step: CallStep, nowMs: number): CallStep {
   if (step.kind === "get" || step.kind === "effects") return step;
   const aheadMs = nowMs - step.nowMs;

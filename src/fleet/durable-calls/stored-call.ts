@@ -1,7 +1,7 @@
 import type { ChangedCall, LoadedCall } from "../../kernel/store/calls/sealed/private-tables.ts";
 import type { SealedCalls, SealedHead, SealedParts } from "../../kernel/store/calls/sealed/sealed-calls.ts";
 
-/** A call as Redis has it, with the version that its next writer must find; empty where the call is not there. */
+/** A call in the form of Redis, with the version that its next writer must find; empty if the call does not exist. */
 export interface StoredCall extends SealedParts {
   /** Versions that it had before. */
   readonly past: string;
@@ -16,7 +16,7 @@ export interface OpenedCall extends LoadedCall {
   readonly head: SealedHead;
 }
 
-/** Throws a `SealError` where a part is not what was stored there. */
+/** Throws a `SealError` if a part differs from the stored one. */
 export function openStored(calls: SealedCalls, stored: StoredCall): OpenedCall {
   const { id, n, seenMs } = stored;
   return { id, n, seenMs, ...calls.open(stored) };
@@ -33,7 +33,7 @@ export function putArgs(
   return ["put", changed.row.id, JSON.stringify(indexOf(calls, changed.row)), head, body ?? "", run ?? "", note];
 }
 
-/** What sets have of a call: it decides nothing. */
+/** Entries of a call in the sets: they decide nothing. */
 function indexOf(calls: SealedCalls, row: ChangedCall["row"]): object {
   const { state, tenant, tool, holder, parent, script } = row;
   const isWaiting = state === "paused" || state === "in_doubt";

@@ -35,7 +35,7 @@ export function shortName(text: string): string {
   return hash("sha256", text, "base64url").slice(0, NAME_CHARS);
 }
 
-/** A cap, as this server sees it. */
+/** A cap, from this server's side. */
 export class Cap {
   readonly leases: string;
   readonly waits: string;

@@ -28,7 +28,7 @@ export interface QueuePlace {
   readonly priority: number;
 }
 
-/** Admitted requests with their places, and the ids of those that a cap holds. */
+/** Admitted requests with their places, and the ids of requests held by a cap. */
 export interface AdmissionResult {
   readonly places: readonly QueuePlace[];
   readonly held: readonly string[];
@@ -45,10 +45,10 @@ export interface FleetSchedulerOptions extends Caps {
 }
 
 /**
- * The order in which the calls of all servers reach machines, and the caps that hold over all of them.
+ * The order in which the calls of all servers reach machines, and the caps on all of them together.
  *
  * The order is start-time fair queueing: a tenant's jobs get tags one round apart, beginning at the virtual time, which
- * follows the jobs that machines take. So a tenant with much to do waits for itself, and one with little goes next. A
+ * follows the jobs that machines take. So a tenant with many jobs waits for its own jobs, and one with few is next. A
  * level of priority is a head start of a bounded number of rounds.
  *
  * A cap is a set of leases, which expire unless their server renews them. Held requests go in the order of their ages,
@@ -243,7 +243,7 @@ export class FleetScheduler implements AsyncDisposable {
     this.#caps.hold(entry, by, nowUs);
   }
 
-  /** Ends the leases of a request that timed out. Until then nothing else is requested. */
+  /** Ends the leases of a request that timed out. Until then no other request is sent. */
   async #undoLate(groups: readonly AdmissionGroup[], asking: Promise<unknown>): Promise<void> {
     this.#late++;
     const answer = await asking;

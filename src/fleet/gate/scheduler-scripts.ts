@@ -1,7 +1,7 @@
 import { Script } from "../redis/script.ts";
 import type { FleetTimings } from "../wire/fleet-timings.ts";
 
-/** Head start of one level of priority, in rounds: bounded, so nothing starves. */
+/** Head start of one level of priority, in rounds: bounded, so that no job starves. */
 export const LEVEL = 64;
 /** Priorities are -LEVELS to LEVELS. */
 export const LEVELS = 10;
@@ -28,7 +28,7 @@ end
 
 /**
  * The order, in KEYS[1] and KEYS[2]. `v` is the virtual time, `base` the round of place 0; the sorted set has the tag
- * of each tenant's next job, where that is later than `v`. Numbers are written with all digits, because tags have
+ * of each tenant's next job, if that is later than `v`. Numbers are written with all digits, because tags have
  * fractions.
  */
 const ORDER = `

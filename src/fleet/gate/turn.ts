@@ -104,7 +104,7 @@ async function moveJob<Data>(
   if (job === undefined || turn === null) return false;
   const priority = placeOf(turn, base);
   if (job.priority === priority) return false;
-  // Rejects where the job has ended meanwhile and has no place.
+  // Rejects if the job has ended meanwhile and has no place.
   return job.changePriority({ priority }).then(
     () => true,
     () => false,

@@ -10,15 +10,15 @@ const MIB = 1024 * 1024;
 
 /** Faults of a Redis as the place of kept calls, each with its remedy, without addresses. */
 export interface RedisInspection {
-  /** Why calls cannot be kept there, or not be read. */
+  /** Reasons why calls cannot be kept or read there. */
   readonly failures: readonly string[];
-  /** Why calls may be lost there. */
+  /** Reasons why calls may be lost there. */
   readonly warnings: readonly string[];
-  /** How many of the newest calls the secret has opened. */
+  /** Number of the newest calls that the secret has opened. */
   readonly opened: number;
 }
 
-/** Looks at a Redis that is to keep calls, and changes nothing there. */
+/** Examines a Redis that is to keep calls, without changes. */
 export async function inspectRedis(settings: RedisSettings): Promise<RedisInspection> {
   const key = `${prefixOf(settings.fleet, "calls")}:rows`;
   await using connection = RedisConnection.open(settings.url, "glovebox-doctor", { key });

@@ -3,10 +3,12 @@ import { answerOf } from "../redis/reply.ts";
 import type { CallCells } from "../../kernel/store/calls/call-record.ts";
 import type { SealedRows } from "./sealed-rows.ts";
 
-/** Time for which servers tell of their calls, and interval at which a reader asks for it. */
+/** Time for which servers report their calls, and interval at which a reader requests it. */
 const WATCHED_MS = 10_000;
 const ASK_EVERY_MS = 3_000;
-/** Interval at which calls are handed on, and most of them, a millisecond of work; the oldest are left out for later ones. */
+/**
+ * Interval of reports, and their maximum number of calls, a millisecond of work; the oldest are dropped for later ones.
+ */
 const TELL_MS = 50;
 const TOLD_MAX = 100;
 
@@ -14,12 +16,12 @@ interface ChannelParts {
   readonly connection: RedisConnection;
   readonly prefix: string;
   readonly rows: SealedRows;
-  /** Name of this process as a sender, of whose calls it has heard already. */
+  /** Name of this process as a sender: it ignores its own calls. */
   readonly sender: string;
   readonly tell: (calls: readonly CallCells[]) => void;
 }
 
-/** Calls that other servers keep, as they keep them. Servers tell of them only while somebody asks for it. */
+/** Calls that other servers keep, at the time they keep them. Servers report them only while a reader requests it. */
 export class KeptChannel implements AsyncDisposable {
   readonly #parts: ChannelParts;
   readonly #subscriber: RedisConnection;

@@ -33,17 +33,17 @@ import { KeptChannel } from "./kept-channel.ts";
 import { CALL_SCRIPTS } from "./scripts.ts";
 import { isSealError, memberOf, placeOf, SealedRows, type SealedRow, shownOf } from "./sealed-rows.ts";
 
-/** Calls, and characters, that one script writes: Redis serves nobody else for up to a millisecond. */
+/** Calls, and characters, that one script writes: Redis serves no other client for up to a millisecond. */
 const WRITTEN_MAX = 64;
 const WRITTEN_CHARS = 1024 * 1024;
-/** Calls that one list looks at, and those of them that it opens: some 50 ms. */
+/** Calls that one list examines, and those of them that it opens: some 50 ms. */
 const SCANNED_MAX = 20_000;
 const OPENED_MAX = 4_000;
 /** Pause between scripts of one list. */
 const PAUSE_MS = 1;
 /** Calls that one script hands over to be opened. */
 const FOUND_MAX = 200;
-/** Calls that whoever checks the store looks at. */
+/** Calls that a check of the store examines. */
 const NEWEST = 20;
 /** Scripts by which one batch makes room. */
 const PIECES_MAX = 16;
@@ -59,13 +59,13 @@ export interface CallsAddress {
   readonly url: string;
   /** Name under which servers share calls, among several in one Redis. */
   readonly fleet: string;
-  /** Seals what Redis has. */
+  /** Seals the data in Redis. */
   readonly secret: string;
 }
 
 export interface RedisSettings extends CallsAddress, CallRoom {}
 
-/** Opens them, with what the factory of the store has resolved. */
+/** Opens them, with the values that the factory of the store has resolved. */
 export const open: OpenCalls = (own, room) => RedisKeptCalls.open({ ...(own as CallsAddress), ...room });
 
 type Args = readonly (string | number)[];
@@ -86,9 +86,9 @@ export class RedisKeptCalls implements CallBackend {
   readonly #prefix: string;
   readonly #rows: SealedRows;
   readonly #durable: RedisDurableCalls;
-  /** Number of this process: nobody counts calls for all. */
+  /** Number of this process: there is no common counter of calls. */
   #process = randomInt(PROCESSES);
-  /** Its name in what it tells those who watch. */
+  /** Its name in reports to watchers. */
   readonly #sender = randomUUID();
   #channel: KeptChannel | null = null;
   /** The last list. */
@@ -125,7 +125,7 @@ export class RedisKeptCalls implements CallBackend {
   }
 
   async add(rows: readonly StoredRow[]): Promise<void> {
-    // Numbers are given once: what is sent again has the place that it had.
+    // Numbers are assigned once: a repeated write has the same place.
     if (this.#begun?.rows !== rows) {
       this.#begun = { rows, left: rows.map((row) => this.#rows.write(row, this.#nextSeq())) };
     }
@@ -142,7 +142,7 @@ export class RedisKeptCalls implements CallBackend {
     this.#begun = null;
   }
 
-  /** One list at a time: however many are asked for, Redis has time for others. */
+  /** One list at a time: with any number of requests, Redis has time for other clients. */
   list(query: CallQuery): Promise<CallPage> {
     const listed = this.#listed.then(() => this.#list(query));
     this.#listed = listed.catch(() => undefined);
@@ -182,7 +182,7 @@ export class RedisKeptCalls implements CallBackend {
     }
   }
 
-  /** How many of the newest calls are there, up to 20, and how many of them the secret opens. */
+  /** Number of the newest calls, up to 20, and how many of them the secret opens. */
   async openNewest(): Promise<{ readonly found: number; readonly opened: number }> {
     const { sets, begin, end, words } = this.#rows.rangeOf(readFilter({}));
     const answer = await this.#runScript("list", this.#keys("rows", ...sets), [begin, end, NEWEST, ...words]);
@@ -254,7 +254,7 @@ export class RedisKeptCalls implements CallBackend {
     await Promise.all([this.#channel?.[Symbol.asyncDispose](), this.#connection.close()]);
   }
 
-  /** The newest call with an id. What others wrote into Redis may name any call. */
+  /** The newest call with an id. Other writers of Redis may have entered any call under the id. */
   async #find(id: string, tenant: string | null): Promise<Found | null> {
     const answer = await this.#runScript("get", this.#keys("ids", "rows", "details"), [
       this.#rows.idDigest(id, tenant),
@@ -309,7 +309,7 @@ function firstOf(rows: readonly SealedRow[]): readonly SealedRow[] {
   return end === -1 ? rows.slice() : rows.slice(0, end);
 }
 
-/** Refusals after which a later attempt may succeed: those of its state, not of what it was sent. */
+/** Refusals after which a later attempt may succeed: those caused by the state of Redis, not by the command. */
 const STATES = new Set(["NOAUTH", "NOPERM", "WRONGPASS", "MISCONF", "NOREPLICAS", "DENIED"]);
 
 function failureOf(error: unknown): Error {

@@ -3,9 +3,9 @@ import { Script } from "../redis/script.ts";
 /** Calls that one script removes, and looks at: Redis serves nobody else for up to a millisecond. */
 const REMOVED_MAX = 64;
 export const LOOKED_MAX = 500;
-/** Size of what one script reads for an export. */
+/** Size of the data that one script reads for an export. */
 const READ_BYTES = 4 * 1024 * 1024;
-/** What Redis needs for a call, and for a detail, besides their texts: measured with Redis 7. */
+/** Memory of Redis for a call, and for a detail, in addition to their texts: measured with Redis 7. */
 const CALL_BYTES = 650;
 const DETAIL_BYTES = 250;
 
@@ -18,9 +18,9 @@ const DETAIL_BYTES = 250;
  *   with a detail), `code:CODE` of failures, `tool:DIGEST`, `tenant:DIGEST` and `parent:DIGEST`.
  * - `ids`: the newest member by either digest of an id.
  * - `books`: bytes of `rows` and of `details`.
- * - `watched`, while somebody hears of calls on the channel `kept`.
+ * - `watched`, while a reader gets calls on the channel `kept`.
  *
- * All of it expires when nobody keeps calls for as long as one is kept.
+ * All keys expire if no call is kept for the retention time.
  */
 const SHARED = `
 local ROWS, DETAILS, ALL, FAILED, DATED, IDS, BOOKS = unpack(KEYS)
@@ -134,10 +134,10 @@ return { bytes(), bytes() > max and #calls > 0 and 1 or 0 }
 `;
 
 /**
- * KEYS: the rows, and sets of members: the shortest within the range is looked at. ARGV: where to begin and to end, how many
- * to find, and the outcome and the digests of tool, tenant and parent that a call must have; empty for any. An outcome of `!`
- * is any failure. Returns how many it looked at, the last of them, whether there may be more, and then member and row of each
- * that fits.
+ * KEYS: the rows, and sets of members: the shortest within the range is examined. ARGV: the start and the end, the
+ * maximum number, and the outcome and the digests of tool, tenant and parent that a call must have; empty for any. An
+ * outcome of `!` is any failure. Returns the number of examined ones, the last of them, whether there may be more, and
+ * then member and row of each match.
  */
 const LIST = `
 local first, last, most = ARGV[1], ARGV[2], tonumber(ARGV[3])

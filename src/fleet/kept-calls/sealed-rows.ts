@@ -4,15 +4,15 @@ import type { StoredRow } from "../../kernel/store/calls/call-lines.ts";
 import type { WrittenDetail } from "../../kernel/store/calls/call-redaction.ts";
 import type { CallCells, CallDetail, CallPlace, CallQuery } from "../../kernel/store/calls/call-record.ts";
 
-/** Digits of a member's parts, to the base of 36: their order as texts is that of calls. */
+/** Digits of a member's parts, in base 36: their order as texts is that of calls. */
 const RADIX = 36;
 const TIME_CHARS = 9;
 const SEQ_CHARS = 10;
 const TIME_MAX = RADIX ** TIME_CHARS - 1;
 const SEQ_MAX = 2 ** 49 - 1;
-/** Stands for a digest of what a call does not have. */
+/** Replaces the digest of a missing part of a call. */
 const NONE = "-";
-/** Stands for the code of any failure. */
+/** Replaces the code for any failure. */
 const FAILED = "!";
 const NAMED = ["tool", "tenant", "parent"] as const;
 /** Codes of this engine; an imported call may have any. */
@@ -43,8 +43,8 @@ export interface CallRange {
 }
 
 /**
- * Forms in which Redis has calls. Times and outcomes are plain. Names are digests with the secret, and all else is sealed
- * for its place.
+ * Forms in which Redis has calls. Times and outcomes are plain. Names are digests with the secret, and all other values
+ * are sealed for their place.
  */
 export class SealedRows {
   readonly #seal: Seal;
@@ -68,7 +68,7 @@ export class SealedRows {
     };
   }
 
-  /** The cells of a row. Throws a `SealError` where it is not what was kept. */
+  /** The cells of a row. Throws a `SealError` if it differs from the stored one. */
   read(member: string, row: string): CallCells {
     const text = this.#seal.open(row.slice(row.lastIndexOf(" ") + 1), this.#about("call", member));
     return JSON.parse(text) as CallCells;
@@ -84,7 +84,7 @@ export class SealedRows {
     }
   }
 
-  /** Throws a `SealError` where it is not what was kept. */
+  /** Throws a `SealError` if it differs from the stored one. */
   readDetail(member: string, sealed: string): WrittenDetail {
     const text = this.#seal.open(sealed, this.#about("detail", member));
     const at = text.indexOf(" ");
@@ -93,7 +93,7 @@ export class SealedRows {
     return { json, run: run === "" ? null : run };
   }
 
-  /** By what the newest call of an id is found: that of all tenants, or of one. */
+  /** The digest that finds the newest call of an id: that of all tenants, or of one. */
   idDigest(id: string, tenant: string | null): string {
     return tenant === null ? this.#digest("id", id) : this.#digest("id of", JSON.stringify([tenant, id]));
   }

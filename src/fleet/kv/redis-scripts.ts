@@ -4,7 +4,9 @@ import { ENTRY_LEAST_BYTES } from "../../kernel/store/sqlite/layout.ts";
 
 /** Maximum expired entries removed by one write. */
 export const SWEPT_MAX = 100;
-/** Maximum entries examined for a page of a list; the next page continues there. Redis serves nobody else meanwhile. */
+/**
+ * Maximum entries examined for a page of a list; the next page continues there. Redis serves no other client meanwhile.
+ */
 const WALKED_MAX = 2_000;
 /**
  * Time for which the version counter outlives its namespace: a caller with an old version must not meet the same number
@@ -15,7 +17,7 @@ const VERSION_KEPT_MS = 30 * 24 * 60 * 60 * 1_000;
 /**
  * Common start of the scripts. A namespace has five Redis keys: values by key; heads by key (all but the value; the
  * head with the empty name is the namespace's size in bytes); keys in order; keys by expiry; the last version. The
- * first four expire with the last entry, so nothing is left of an unused namespace.
+ * first four expire with the last entry, so an unused namespace disappears.
  */
 const COMMON = `
 local values, heads, order, expiry, versions = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
@@ -163,8 +165,8 @@ return answer
 `);
 
 /**
- * KEYS: the namespace's. ARGV: start in the order, prefix of the keys, maximum number. Returns the last key examined
- * where more may follow, else an empty text; then keys and heads alternately.
+ * KEYS: the namespace's. ARGV: start in the order, prefix of the keys, maximum number. Returns the last key examined if
+ * more may follow, else an empty text; then keys and heads alternately.
  */
 export const LIST = new Script(`${COMMON}
 local from, prefix, limit = ARGV[1], ARGV[2], tonumber(ARGV[3])

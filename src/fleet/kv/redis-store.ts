@@ -25,7 +25,7 @@ const OUTCOME_KEPT_MS = 10_000;
 /** Maximum attempts of one `set`: each removes expired entries that leave it no room. */
 const SWEEPS_MAX = 100;
 
-/** Opens it, with what the factory of the store has resolved. */
+/** Opens it, with the values that the factory of the store has resolved. */
 export const open: OpenKvStore = (own) => new RedisKvStore(own as RedisLinkOptions);
 
 const PARTS = ["values", "heads", "order", "expiry", "version"] as const;
@@ -203,7 +203,8 @@ class RedisLink {
       try {
         return await once();
       } catch (error) {
-        // Without a reply it is unknown whether it was done, and it is done once. All else fails again at once.
+        // Without a reply its outcome is unknown, and a repetition has no second effect. Any other failure ends it at
+        // once.
         const mayRepeat = error instanceof LateError || !connection.isReady;
         const isOver = performance.now() > repeatedMs || signal.aborted || this.#isClosed;
         if (isOver || !mayRepeat || error instanceof RefusedError) throw error;
@@ -212,9 +213,9 @@ class RedisLink {
     }
   }
 
-  /** Waits until there is a connection. Rejects where it is not made in time, or too many wait. */
+  /** Waits until there is a connection. Rejects if it is not made in time, or too many calls wait. */
   async #wait(connection: RedisConnection, { tenant = "", signal, onWait }: StoreCaller, untilMs: number) {
-    // Nobody waits for what somebody has to change.
+    // Calls do not wait for a problem that an operator has to solve.
     if (connection.problem?.isLasting === true) throw new StoreError(`the store ${wordsOfLoss(connection)}`);
     using place = this.#places.take(tenant);
     if (place === null) throw new StoreError(`too many requests wait for the store, which ${wordsOfLoss(connection)}`);

@@ -37,20 +37,20 @@ export class RedisCalls {
     this.#seal = seal;
   }
 
-  /** Claims a call for a holder, where it is unknown and no other holder has it. */
+  /** Claims a call for a holder, if it is unknown and no other holder has it. */
   async claim(call: KeyedCall, holder: string, nowMs?: number): Promise<ClaimResult> {
     const digest = hexOf(call.digest);
     const args = [hexOf(call.asked), holder, call.mayRepeat ? 1 : 0, hexOf(call.tenant), ...this.#room];
     try {
       return this.#read(digest, await this.#run("claim", digest, args, "now", nowMs));
     } catch (error) {
-      // The script may still run, and the call would then be held by a claim that nobody uses.
+      // The script may still run, and would then leave an unused claim on the call.
       if (error instanceof LateError) void this.release(digest, holder, nowMs).catch(() => undefined);
       throw error;
     }
   }
 
-  /** Records the result of a call, `null` where it cannot be written; returns whether the holder still held it. */
+  /** Records the result of a call, `null` if it cannot be written; returns whether the holder still held it. */
   async settle(digest: string, holder: string, result: string | null, nowMs?: number): Promise<boolean> {
     const sealed = result === null ? "" : this.#seal.close(result, this.#callKey(digest));
     const length = result === null ? 0 : Buffer.byteLength(result);
@@ -70,7 +70,7 @@ export class RedisCalls {
     return (await this.#run("carry", digest, [holder, carrier], "now")) === 1;
   }
 
-  /** Ends what `carry` began. */
+  /** Undoes `carry`. */
   async putDown(digest: string, holder: string, carrier: string): Promise<void> {
     await this.#run("putDown", digest, [holder, carrier], "later");
   }

@@ -78,7 +78,7 @@ export class RedisLedger implements CallLedger {
     return { ...held, tool: this.#seal.close(mark, held.digest) };
   }
 
-  /** Mark of the claim's tool; `null` where the claim was made with another secret. */
+  /** Mark of the claim's tool; `null` if the claim was made with another secret. */
   markOf({ tool, digest }: LedgerClaim): string | null {
     try {
       return this.#seal.open(tool, digest);
@@ -90,7 +90,7 @@ export class RedisLedger implements CallLedger {
 
   /**
    * Records the end of a call in place of its lost holder, for the next caller with its key. Returns `false`, without
-   * effect, where the holder no longer holds the call.
+   * effect, if the holder no longer holds the call.
    */
   async leave({ digest, holder }: LedgerClaim, end: string): Promise<boolean> {
     return (await this.#open()).calls.leaveEnd(digest, holder, end);
@@ -103,13 +103,13 @@ export class RedisLedger implements CallLedger {
 
   /**
    * Registers for a few seconds that this process continues a call whose holder is lost: callers with its key wait.
-   * Returns `false` where the holder no longer holds the call.
+   * Returns `false` if the holder no longer holds the call.
    */
   async carry({ digest, holder }: LedgerClaim): Promise<boolean> {
     return (await this.#open()).calls.carry(digest, holder, this.#owner);
   }
 
-  /** Ends what `carry` began. */
+  /** Undoes `carry`. */
   async putDown({ digest, holder }: LedgerClaim): Promise<void> {
     await (await this.#open()).calls.putDown(digest, holder, this.#owner);
   }

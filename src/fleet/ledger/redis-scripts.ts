@@ -3,18 +3,18 @@ import { CALL_BYTES, HOLDER_LOST_MS, RESULT_SHARE } from "../../kernel/store/cal
 
 /** Time after which a running call is forgotten, even if the end of its holder was not recorded. */
 const LASTING_MS = 7 * 24 * 60 * 60 * 1_000;
-/** Maximum calls evicted for one, and expired calls removed by one script: Redis serves nobody else meanwhile. */
+/** Maximum calls evicted for one, and expired calls removed by one script: Redis serves no other client meanwhile. */
 const EVICTED_MAX = 250;
 const SWEPT_MAX = 50;
 
 /**
  * Keys in Redis, below a prefix:
  *
- * - `call:DIGEST`, a hash. It has a `holder` while the call runs, and then a `mark` and, where it was kept, a `result`.
- *   It also has a `carrier` where another process continues the call after the holder was lost.
+ * - `call:DIGEST`, a hash. It has a `holder` while the call runs, and then a `mark` and, if it was kept, a `result`. It
+ *   also has a `carrier` if another process continues the call after the holder was lost.
  * - `holders`: last heartbeat of each process that holds or carries calls. A call's holder is `PROCESS:CLAIM`.
  * - `begun` and `ended`: expiry of calls. `begun` has digests, and `ended` has marks: `DIGEST:NUMBER:TENANT:BYTES`
- *   contains what to subtract from the books even where the call itself has expired.
+ *   contains the amounts to subtract from the books even if the call itself has expired.
  * - The books of ended calls: `books` has the totals, `calls` and `bytes` those of each tenant, and `tenant:TENANT` the
  *   marks of its calls, in the order in which they ended.
  */

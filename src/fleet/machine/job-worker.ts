@@ -28,7 +28,7 @@ export class JobWorker extends Worker {
   }
 }
 
-/** `null` where the data is not a server's: then the job is dropped. */
+/** `null` if the data is not a server's: then the job is dropped. */
 function readData(data: string): unknown {
   if (data.length > DATA_MAX) return null;
   try {
@@ -51,7 +51,7 @@ export async function readJob(
   return { ...readJobData(text, protocols), turn: readJobTurn((bull.data as { readonly turn?: unknown }).turn) };
 }
 
-/** The packed payload of a job, for `Payloads`; `null` where it has none. */
+/** The packed payload of a job, for `Payloads`; `null` if it has none. */
 export function packedOf({ data }: Pick<BullJob, "data">): string | null {
   const envelope: unknown = data;
   return isObject(envelope) && typeof envelope["packed"] === "string" ? envelope["packed"] : null;

@@ -56,7 +56,7 @@ export class KeyedCalls {
   }
 
   /**
-   * Registers a call. Returns `null` where the call cannot be kept: its ledger has another secret, or there is no room.
+   * Registers a call. Returns `null` if the call cannot be kept: its ledger has another secret, or there is no room.
    */
   begin(server: string, claim: LedgerClaim): KeptCall | null {
     const mark = this.#ledger.markOf(claim);

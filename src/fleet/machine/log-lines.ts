@@ -4,7 +4,7 @@
  */
 const AHEAD_MAX = 64 * 1024;
 
-/** Number of checks without an acknowledgement after which sending goes on. */
+/** Number of checks without an acknowledgement after which sending continues. */
 const LOOKS = 3;
 
 /** Consecutive lines of a call; `at` is the index of the first. */

@@ -208,7 +208,7 @@ export class MachineCall implements Job, JobReplay {
     this.#host.send({ kind: "restart", callNumber: this.data.callNumber, start: this.#host.start, attempts });
   }
 
-  /** Takes the executor's reply. Of a call that its server has cancelled, only its processor time is sent. */
+  /** Takes the executor's reply. If the call's server has cancelled it, only its processor time is sent. */
   settle({ work, ...reply }: CallReply): void {
     if (work !== undefined) void work.then((cpuMs) => this.#sendSpent(cpuMs));
     else if (this.isOver) this.#sendSpent(reply.cpuMs);
@@ -239,7 +239,7 @@ export class MachineCall implements Job, JobReplay {
   }
 
   /**
-   * The call's server is lost. Returns whether the call goes on: then its result is kept, and it may make no further
+   * The call's server is lost. Returns whether the call continues: then its result is kept, and it may make no further
    * capability calls.
    */
   orphan(): boolean {
@@ -256,7 +256,7 @@ export class MachineCall implements Job, JobReplay {
     this.#host.onEnd(this, end);
   }
 
-  /** The result for other servers: `null` where only the call's own server knows which effects happened. */
+  /** The result for other servers: `null` if only the call's own server knows which effects happened. */
   #endOf(reply: CallReply): CallEnd | null {
     if (this.kept === null) return null;
     const { outcome } = reply;

@@ -17,7 +17,7 @@ export interface JobHost {
   readonly executor: Executor;
   readonly scripts: ToolScripts;
   readonly slots: Slots;
-  /** Present where the machine has a ledger. */
+  /** Present if the machine has a ledger. */
   readonly keyed: KeyedCalls | undefined;
   nextCallNumber(): number;
   /** Time in which a server must send `resume` for a job that another machine had started. */
@@ -123,7 +123,7 @@ export class MachineJob implements MachineCallHost {
   /** The server reports which of the calls still have to run. */
   resume(calls: readonly Resumption[]): void {
     this.#resumed.resolve(calls);
-    // A server also sends this for a first start that it hears of too late.
+    // A server also sends this for a first start that was reported too late.
     if (!this.#needsResumption) for (const callNumber of this.#calls.keys()) this.cancel(callNumber);
   }
 
@@ -144,7 +144,7 @@ export class MachineJob implements MachineCallHost {
     this.#host.executor.cancel(call.callNumber, "cancelled", "the call was cancelled while it ran");
   }
 
-  /** The server wants to hear when a call has nothing left to do but wait. */
+  /** The server requests a report when a call only waits. */
   watch(callNumber: number): void {
     const call = this.#calls.get(callNumber);
     if (call !== undefined) this.#host.executor.watch?.(call.callNumber);
@@ -159,8 +159,8 @@ export class MachineJob implements MachineCallHost {
   }
 
   /**
-   * The server is lost. Calls whose results can be stored for others go on; the claims of calls that never started are
-   * released.
+   * The server is lost. Calls whose results can be stored for others continue; the claims of calls that never started
+   * are released.
    */
   orphan(): void {
     if (this.#isBegun) {

@@ -180,7 +180,7 @@ export class MachineJobs {
     );
   }
 
-  /** Whether a new job's server has a heartbeat; `null` where that is unknown. */
+  /** Whether a new job's server has a heartbeat; `null` if that is unknown. */
   async #isWanted(server: string): Promise<boolean | null> {
     let isThere: boolean | null = null;
     for (let looked = 0; looked < UNSEEN_MAX; looked++) {

@@ -13,8 +13,8 @@ export interface MachineStats {
   /** Whether Redis is reached, and refuses no commands. */
   readonly isRedisUp: boolean;
   /**
-   * The reason why calls wait, or why no server can send any, for an operator, without addresses or secrets; `null`
-   * where they can run.
+   * The reason why calls wait, or why no server can send any, for an operator, without addresses or secrets; `null` if
+   * they can run.
    */
   readonly problem: string | null;
   readonly slots: number;
@@ -24,7 +24,7 @@ export interface MachineStats {
   readonly executor: ExecutorStats;
 }
 
-/** The reason why a machine cannot run calls; `null` where it can. */
+/** The reason why a machine cannot run calls; `null` if it can. */
 export function problemOf(redis: RedisConnection, { ready }: Pick<ExecutorStats, "ready">): string | null {
   return describeLoss(redis) ?? (ready ? null : "executor processes were lost and are being restarted");
 }
@@ -41,7 +41,7 @@ export function machineInfo(stats: MachineStats, protocols: readonly number[], b
     protocols,
     slots: stats.slots,
     busySlots: stats.busySlots,
-    // Who reads it has it by Redis, so that an outage that was noticed before is over.
+    // A reader of this has got it by Redis, so an outage noticed before is over.
     isReady: executor.ready && !stats.isDraining,
     isDraining: stats.isDraining,
     isolates: executor.isolates,

@@ -43,9 +43,9 @@ export interface MachineOptions extends FleetOptions {
   /** The registry of the machine's metrics. Default: a registry of its own. */
   readonly registry?: Registry;
   readonly logger?: MachineLogger | undefined;
-  /** What the servers' plugins add to the programs inside isolates. */
+  /** Additions of the servers' plugins to the programs inside isolates. */
   readonly parts?: PreludeParts;
-  /** Versions of the fleet's protocol that it takes. Default: all that it understands. */
+  /** Versions of the fleet's protocol that it accepts. Default: all supported ones. */
   readonly protocols?: readonly number[];
 }
 
@@ -61,10 +61,10 @@ export interface Machine extends AsyncDisposable {
 }
 
 /**
- * Starts a worker machine: it waits for Redis without an end, starts its executor, then its work for the fleet.
- * `onOpen` receives the machine before that, so that probes can tell why it is not ready. Rejects with a
- * `GloveboxError`, `executor_lost`, where its executor cannot be used, or Redis has a problem that trying again does not
- * solve; with a `TypeError` where an option is invalid.
+ * Starts a worker machine: it waits for Redis without a time limit, starts its executor, then its work for the fleet.
+ * `onOpen` receives the machine before that, so that probes can report why it is not ready. Rejects with a
+ * `GloveboxError`, `executor_lost`, if its executor cannot be used, or Redis has a problem that a retry does not solve;
+ * with a `TypeError` if an option is invalid.
  */
 export async function startMachine(options: MachineOptions, onOpen?: (machine: Machine) => void): Promise<Machine> {
   await requireSigner(options.store);

@@ -101,7 +101,7 @@ export class ForeignServers {
     clearInterval(this.#timer);
   }
 
-  /** Why no job can come: no server can be read. `null` where one can, or no server exists. */
+  /** The reason why no job can come: no server can be read. `null` if one can, or no server exists. */
   get problem(): string | null {
     const { own, foreign } = this.#counts;
     return foreign > 0 && own === 0 ? describeForeign(foreign, "server") : null;

@@ -45,7 +45,7 @@ export class ToolScripts {
     this.#options = options;
   }
 
-  /** A tool, ready to run. Rejects where it cannot be fetched. Every use needs a `release`. */
+  /** A tool, ready to run. Rejects if it cannot be fetched. Every use needs a `release`. */
   async use(server: string, travelled: FleetScript): Promise<ToolScript> {
     const known = this.#kept.get(travelled.key);
     if (known !== undefined) {
@@ -88,7 +88,7 @@ export class ToolScripts {
       hasConfig ? this.#config(server, rest.key) : NO_CONFIG,
     ]);
     const script = { ...rest, text, checks: checks === null ? NO_CHECKS : (JSON.parse(checks) as ToolChecks), config };
-    // Servers of earlier versions do not say it.
+    // Servers of earlier versions do not send it.
     return this.#options.interpreted.has(rest.runtime) ? { ...script, isInterpreted: true } : script;
   }
 

@@ -1,15 +1,15 @@
 import { KV_PREFIX, prefixOf } from "./keys.ts";
 import { resolveFleetName } from "./url.ts";
 
-/** A rule of an ACL, and what it is for. */
+/** A rule of an ACL, and its purpose. */
 export interface AclRule {
   readonly rule: string;
   readonly why: string;
 }
 
 /**
- * The rules of an ACL that suffice for all that servers and worker machines do in a Redis: the keys of a fleet, `kv`,
- * idempotency keys, kept calls, logins, and the commands on them. Throws a `TypeError` where the name is invalid.
+ * The rules of an ACL that suffice for servers and worker machines in a Redis: the keys of a fleet, `kv`, idempotency
+ * keys, kept calls, logins, and the commands on them. Throws a `TypeError` if the name is invalid.
  */
 export function aclRules(fleet: string): readonly AclRule[] {
   const name = resolveFleetName("--fleet", fleet);

@@ -53,7 +53,7 @@ interface Waiter {
 
 /**
  * A connection to Redis that reconnects. Requests during an outage wait for the next connection, so callers need their
- * own deadlines; `isReady` says whether a connection exists.
+ * own deadlines; `isReady` shows whether a connection exists.
  */
 export class RedisConnection implements AsyncDisposable {
   readonly #place: RedisAddress;
@@ -85,9 +85,7 @@ export class RedisConnection implements AsyncDisposable {
     else client.on("ready", () => this.#find());
   }
 
-  /**
-   * Begins to connect. `name` is the connection's name on the server. Throws a `TypeError` where the URL is invalid.
-   */
+  /** Begins to connect. `name` is the connection's name on the server. Throws a `TypeError` if the URL is invalid. */
   static open(url: string, name: string, options: ConnectionOptions = {}): RedisConnection {
     return new RedisConnection(readRedisUrl(url), name, options);
   }
@@ -111,23 +109,26 @@ export class RedisConnection implements AsyncDisposable {
     return this.#loss?.code ?? (this.#wasReady ? "it was closed" : "it has not been reached yet");
   }
 
-  /** The reason for the outage, or for refusals while connected; `null` where none is known. */
+  /** The reason for the outage, or for refusals while connected; `null` if none is known. */
   get problem(): RedisProblem | null {
     if (this.isReady) return this.#refusals.problem;
     return this.#loss ?? this.#refusals.problem ?? (this.lostForMs > UNEXPLAINED_MS ? problemOf("UNREACHABLE") : null);
   }
 
-  /** Tells that Redis has written a key, so that what refused all writes is over. */
+  /** Reports that Redis has written a key: a reason that refused all writes is then over. */
   noteWritten(): void {
     this.#refusals.noteWritten();
   }
 
-  /** Hears a channel, again after each loss. `onHeard`: called each time that it is. An ACL's refusal is noted like others. */
+  /**
+   * Subscribes to a channel, again after each loss. `onHeard`: called after each subscription. An ACL's refusal is
+   * noted like others.
+   */
   subscribe(channel: string, listener: (message: string) => void, onHeard: () => void = ignore): void {
     const { client } = this;
     client.on("message", (_channel: string, message: string) => listener(message));
     const subscribe = (): void => void client.subscribe(channel).then(onHeard, ignore);
-    // A cluster's client does so by itself from then on.
+    // A cluster's client does so itself from then on.
     if (client instanceof Redis) client.on("ready", subscribe);
     if (!(client instanceof Redis) || client.status === "ready") subscribe();
   }
@@ -137,7 +138,7 @@ export class RedisConnection implements AsyncDisposable {
     return this.#wait(ms, false, signal);
   }
 
-  /** Like `ready`, but also resolves at a problem that trying again does not solve. */
+  /** Like `ready`, but also resolves at a problem that a retry does not solve. */
   reached(ms: number): Promise<boolean> {
     return this.#loss?.isLasting === true ? Promise.resolve(this.isReady) : this.#wait(ms, true);
   }
@@ -228,7 +229,7 @@ export class RedisConnection implements AsyncDisposable {
     this.#loss = problem;
     if (error instanceof Error) Reflect.deleteProperty(error, "command");
     const { client } = this;
-    // The client goes on with the database 0, which may be anybody's, where it cannot select that of the URL.
+    // If the client cannot select the database of the URL, it continues with database 0, which may belong to others.
     hearErrors(client);
     const isReply = error instanceof Error && error.name === "ReplyError";
     if (isReply && client instanceof Redis && client.status === "connect") client.disconnect(true);
@@ -257,7 +258,7 @@ function connect(
   const options = {
     ...place.options,
     connectionName,
-    // A refusal of what it subscribes to by itself would be nobody's, and end the process.
+    // A refusal of an automatic subscription would be an unhandled rejection, and end the process.
     autoResubscribe: false,
     connectTimeout: CONNECT_MS,
     disconnectTimeout: SOCKET_CLOSE_MS,
@@ -267,7 +268,7 @@ function connect(
     // Pending requests are resent after a reconnect; their senders have deadlines.
     maxRetriesPerRequest: resends ? null : 0,
     retryStrategy,
-    // The client asks this about every error reply. A master that becomes a replica keeps its connections. The refused
+    // The client calls this for every error reply. A master that becomes a replica keeps its connections. The refused
     // command is not resent: it may be part of a transaction.
     reconnectOnError: (error: Error) => {
       refusals.note(error);

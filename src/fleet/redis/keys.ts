@@ -1,12 +1,12 @@
 /**
- * Prefixes of all keys in a Redis, which `glovebox redis acl` grants. Each has a hash tag of its own, so that a cluster may
- * place what belongs together on one node, and the rest on others.
+ * Prefixes of all keys in a Redis, which `glovebox redis acl` grants. Each has a hash tag of its own, so that a cluster
+ * may place related keys on one node, and the rest on others.
  */
 
 /** Parts of a fleet's keys beside its own, under which servers share them. */
 type Shared = "ledger" | "calls" | "logins";
 
-/** Of the members, jobs and messages of a fleet; or of what its servers share. */
+/** For the members, jobs and messages of a fleet; or for the data that its servers share. */
 export function prefixOf(fleet: string, shared?: Shared): string {
   return shared === undefined ? `{glovebox:${fleet}}` : `{glovebox:${fleet}:${shared}}`;
 }

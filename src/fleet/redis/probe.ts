@@ -17,8 +17,8 @@ export interface ProbedKey {
 }
 
 /**
- * Writes to a Redis every few seconds, one key for each use, and reports where that fails: whoever uses it finds out
- * only with the next call.
+ * Writes to a Redis every few seconds, one key for each use, and reports failures: otherwise the next call would be the
+ * first to notice.
  */
 export class RedisProbe implements AsyncDisposable {
   readonly #connection: RedisConnection;
@@ -44,7 +44,7 @@ export class RedisProbe implements AsyncDisposable {
     return this.#connection.problem;
   }
 
-  /** Resolves when it is known whether Redis can be used, or after `ms`. Then its listener has been told. */
+  /** Resolves when it is known whether Redis can be used, or after `ms`. By then its listener has been called. */
   async settled(ms: number): Promise<void> {
     const untilMs = performance.now() + ms;
     while (!this.#hasWritten && this.problem === null && performance.now() < untilMs) await delay(LOOK_MS);

@@ -182,7 +182,7 @@ const OF_TLS = /^(?:ERR_TLS_|ERR_SSL_|CERT_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|HO
 
 /** Redis begins errors with a code; the system's code is inside the message; errors of sentinels quote either. */
 const CODE = /(?:^|: )(?<ofRedis>[A-Z]{3,})\b|\b(?<ofSystem>E[A-Z]{3,})\b/;
-/** Message of the client where it lost the cause: for sentinels, and for nodes of a cluster. */
+/** Message of the client without the cause: for sentinels, and for nodes of a cluster. */
 const CLOSED = /Connection is closed/;
 const LATE = /time(?:d )?out/i;
 
@@ -200,7 +200,7 @@ function codeOf(error: Error): string {
 /** The problem that an error of the client shows: of a connection, or a reply to a command. */
 export function redisProblemOf(error: unknown): RedisProblem {
   if (!(error instanceof Error)) return problemOf("UNKNOWN");
-  // The client of a cluster reports all nodes in one error, which holds the cause.
+  // The client of a cluster reports all nodes in one error, which contains the cause.
   if ("lastNodeError" in error && error.lastNodeError instanceof Error) return redisProblemOf(error.lastNodeError);
   const code = codeOf(error);
   const words = BY_CODE.has(code) ? undefined : BY_TEXT.find(([text]) => text.test(error.message))?.[1];
@@ -223,10 +223,10 @@ function otherWords(code: string): Words {
 /** Time for which a refusal counts after the last one: members of a fleet write every second, probes every few. */
 const REFUSED_MS = 8_000;
 
-/** Kinds of refused commands that say something about Redis, and not about the command alone. */
+/** Kinds of refused commands that concern Redis, and not only the command. */
 const OF_STATE: ReadonlySet<RedisProblemKind> = new Set(["permission", "full", "replica", "disk", "cluster", "login"]);
 
-/** Kinds of `OF_STATE` in which no key can be written: one that is written ends them. */
+/** Kinds of `OF_STATE` in which no key can be written: a successful write ends them. */
 const OF_WRITES: ReadonlySet<RedisProblemKind> = new Set(["full", "replica", "disk", "cluster"]);
 
 /** The last refusal of a command on connections that belong together. */
@@ -247,7 +247,7 @@ export class RedisRefusals {
     if (this.#last !== null && OF_WRITES.has(this.#last.kind)) this.#last = null;
   }
 
-  /** `null` where nothing has been refused lately. */
+  /** `null` if nothing was refused lately. */
   get problem(): RedisProblem | null {
     return performance.now() - this.#lastMs < REFUSED_MS ? this.#last : null;
   }

@@ -6,7 +6,7 @@ import { problemOf } from "./problem.ts";
 /** First words of temporary errors, after which a retry may succeed. The command had no effect. */
 const PASSING = new Set(["LOADING", "BUSY", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "NOREPLICAS"]);
 
-/** First word of an error reply of Redis, for example `WRONGPASS`; `undefined` where the error is not a reply. */
+/** First word of an error reply of Redis, for example `WRONGPASS`; `undefined` if the error is not a reply. */
 export function replyOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || error.name !== "ReplyError") return undefined;
   return /^[A-Z]{1,32}(?= |$)/.exec(error.message)?.[0] ?? "ERR";
@@ -34,7 +34,7 @@ export function wordsOfLoss({ problem, failure }: Pick<RedisConnection, "problem
   return problem === null ? `cannot be reached (${failure}): try again later` : wordsOfProblem(problem);
 }
 
-/** Describes an outage of Redis, or its refusals, to an operator, without addresses; `null` where it serves. */
+/** Describes an outage of Redis, or its refusals, to an operator, without addresses; `null` if there is none. */
 export function describeLoss({
   isReady,
   lostForMs,

@@ -10,7 +10,7 @@ export const EFFECTS: Readonly<Record<RedisUse | "machine", string>> = {
 };
 
 const LOOK_MS = 100;
-/** Changes of the reason that are told at once, within one outage. */
+/** Changes of the reason that are reported at once, within one outage. */
 const NEWS_MAX = 3;
 
 interface RedisReportOptions extends RedisListener {
@@ -20,11 +20,11 @@ interface RedisReportOptions extends RedisListener {
   readonly problem: () => RedisProblem | null;
 }
 
-/** Tells when Redis cannot be used, at once and then with growing pauses, and when it can be used again. */
+/** Reports that Redis cannot be used, at once and then with growing pauses, and that it can be used again. */
 export class RedisReport implements Disposable {
   readonly #options: RedisReportOptions;
   readonly #timer: NodeJS.Timeout;
-  /** Code of what was told last in this outage. */
+  /** Code of the last report in this outage. */
   #told: string | null = null;
   #news = 0;
   #sinceMs: number | null = null;
@@ -62,14 +62,14 @@ export class RedisReport implements Disposable {
   #begin(nowMs: number): void {
     this.#sinceMs = nowMs;
     this.#news = 0;
-    // After a calm time, the next problem is told at once.
+    // After a calm time, the next problem is reported at once.
     if (this.#pauses.begin(nowMs)) this.#nextMs = -Infinity;
   }
 
   #onCalm(nowMs: number): void {
     if (this.#sinceMs === null) return;
     const downMs = Math.round(nowMs - this.#sinceMs);
-    // What was never told to be down is not told to be up.
+    // An unreported outage has no report of its end.
     if (this.#told !== null) this.#options.onUp({ uses: this.#options.uses, downMs });
     this.#sinceMs = null;
     this.#told = null;

@@ -20,7 +20,7 @@ export class Script {
   }
 
   /**
-   * Has no deadline: see `ScriptRunner`. After `late` is aborted, a script that Redis does not know is not sent again.
+   * Has no deadline: see `ScriptRunner`. After `late` is aborted, a script that is missing in Redis is not sent again.
    */
   async run(
     client: RedisClient,
@@ -36,7 +36,7 @@ export class Script {
     try {
       return await client.evalsha(this.#sha, keys.length, ...keys, ...args);
     } catch (error) {
-      // A restarted Redis, or another node of a cluster, does not know the script.
+      // A restarted Redis, or another node of a cluster, lacks the script.
       if (replyOf(error) !== "NOSCRIPT" || late?.aborted === true) throw error;
       return client.eval(this.#text, keys.length, ...keys, ...args);
     }

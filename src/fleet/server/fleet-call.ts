@@ -28,7 +28,7 @@ export class FleetCall extends DispatchedCall {
   readonly isInspection: boolean;
   /** The job that carries the call to a machine; `null` before it is sent. */
   carrier: FleetJob | null = null;
-  /** Whether its machine is to tell when it has nothing left to do but wait. */
+  /** Whether its machine is to report when it only waits. */
   isWatched = false;
   /** Number of attempts on earlier machines. */
   #before = 0;
@@ -49,7 +49,7 @@ export class FleetCall extends DispatchedCall {
     return this.#losses === 0 ? this.job.fleet?.claim : undefined;
   }
 
-  /** Whether it goes on from an earlier run: on another machine, or before a pause. */
+  /** Whether it continues an earlier run: on another machine, or before a pause. */
   get isResumed(): boolean {
     return this.attempts > 0 || this.job.replay?.isResumed === true;
   }
@@ -62,7 +62,7 @@ export class FleetCall extends DispatchedCall {
     this.recordStart(nowMs);
   }
 
-  /** Restarts the deadline: the call is on a machine, as far as this server knows. */
+  /** Restarts the deadline: the call is on a machine, by this server's information. */
   giveTime(nowMs: number): void {
     const { wallMs, queueMs } = this.job.limits;
     this.deadlineMs = nowMs + queueMs + wallMs + LATE_MS;
@@ -111,7 +111,7 @@ export class FleetCall extends DispatchedCall {
     return promise;
   }
 
-  /** Whether the call's machine may not know that it is watched: it has started the call anew, or repeats a request. */
+  /** Whether the call's machine may not know about the watch: it has started the call anew, or repeats a request. */
   mayMissWatch({ step, attempt }: Extract<MachineMessage, { readonly kind: "ask" }>): boolean {
     return this.isWatched && (attempt !== this.#answering || this.#answers?.has(step) === true);
   }
@@ -126,7 +126,7 @@ export class FleetCall extends DispatchedCall {
   }
 
   /**
-   * Whether a request exceeds what a worker lets a call make: no machine of the fleet sends it, so it is not stored.
+   * Whether a request exceeds the limits that workers enforce: no machine of the fleet sends it, so it is not stored.
    */
   #isTooMuch({ step, args }: { readonly step: number; readonly args: string }): boolean {
     const { capabilityCalls, capabilityBytes } = this.job.limits;
@@ -147,7 +147,8 @@ export class FleetCall extends DispatchedCall {
   }
 
   /**
-   * Ends the call with its machine's reply. `work`: of a machine that works on. Throws where the reply cannot be read.
+   * Ends the call with its machine's reply. `work`: that of a machine that still works. Throws if the reply cannot be
+   * read.
    */
   finish(reply: CallReply, nowMs: number, work?: Promise<number>): void {
     const { outcome, logs, waitedMs, wallMs } = reply;

@@ -9,7 +9,7 @@ import type { FleetJob } from "./fleet-job.ts";
 
 /** Number of lost machines after which a call ends. */
 const LOSSES_MAX = 10;
-/** A machine that has not said by then what an ended call used has said it in a message that was lost. */
+/** Time after which a machine's message with the usage of an ended call counts as lost. */
 const UNHEARD = { factor: 1, ms: 5_000 };
 
 /** A dispatcher's view of its executor. */
@@ -42,7 +42,7 @@ export class FleetDispatcher {
     this.#host = host;
   }
 
-  /** Whether no call is under way, and no machine works for one that has ended. */
+  /** Whether no call is in progress, and no machine works for one that has ended. */
   get isIdle(): boolean {
     return this.#calls.size === 0 && this.#lingering.size === 0;
   }
@@ -67,7 +67,7 @@ export class FleetDispatcher {
     if (size > 0) this.#host.emit("dispatch:batch", { size });
   }
 
-  /** Has the call's machine tell when the call has nothing left to do but wait: also a later machine. */
+  /** Requests a report from the call's machine when the call only waits: also from a later machine. */
   watch(callNumber: number): void {
     const call = this.#calls.get(callNumber);
     if (call === undefined) return;
@@ -79,7 +79,9 @@ export class FleetDispatcher {
     if (machine !== null) this.#host.send(machine, { kind: "watch", callNumber, job, start });
   }
 
-  /** Ends a call now, and cancels it on its machine; of what that sends later, only the processor time counts. */
+  /**
+   * Ends a call now, and cancels it on its machine; of the machine's later messages, only the processor time counts.
+   */
   end(callNumber: number, failure: Failure): void {
     const call = this.#calls.get(callNumber);
     if (call === undefined) return;
@@ -88,13 +90,13 @@ export class FleetDispatcher {
     call.fail(failure, 0, isWorking ? this.#lingering.add(call, machine, performance.now()) : undefined);
   }
 
-  /** Ends all calls, without waiting for what their machines used. */
+  /** Ends all calls, without waiting for reports of their usage. */
   endAll(failure: Failure): void {
     for (const call of this.#calls.values().toArray()) this.#endUnheard(call, failure);
     this.#lingering.endAll();
   }
 
-  /** `problem`: that of Redis, which may be why nothing was heard. */
+  /** `problem`: that of Redis, which may be the reason for the silence. */
   endOverdue(nowMs: number, problem: RedisProblem | null = null): void {
     const why = problem === null ? "" : `; the fleet's Redis ${wordsOfProblem(problem)}`;
     for (const call of this.#calls.values()) {
@@ -105,13 +107,13 @@ export class FleetDispatcher {
     this.#lingering.endOverdue(nowMs);
   }
 
-  /** Ends a call of whose machine nothing more is expected. */
+  /** Ends a call without further messages from its machine. */
   #endUnheard(call: FleetCall, failure: Failure): void {
     this.#drop(call);
     call.fail(failure);
   }
 
-  /** Forgets a call and cancels it on its machine, whose id it returns; `null` for a call without one. */
+  /** Forgets a call and cancels it on its machine. Returns the machine's id; `null` for a call without one. */
   #drop(call: FleetCall): string | null {
     const job = call.carrier;
     this.#forget(call);
@@ -120,7 +122,7 @@ export class FleetDispatcher {
     return job.machine;
   }
 
-  /** Throws where the message is invalid. */
+  /** Throws if the message is invalid. */
   onMessage(machine: string, message: Exclude<MachineMessage, { readonly kind: "need" }>): void {
     if (message.kind === "taken") return this.#onTaken(machine, message.job, message.start);
     const call = this.#calls.get(message.callNumber);
@@ -181,8 +183,8 @@ export class FleetDispatcher {
   }
 
   /**
-   * A job is missing in Redis without a result: its calls are sent again, except where Redis refuses them until
-   * somebody mends it, for example because it is full.
+   * A job is missing in Redis without a result: its calls are sent again, unless Redis refuses them until an operator
+   * solves its problem, for example because it is full.
    */
   sendAgain(job: FleetJob, problem: RedisProblem | null = null): void {
     this.#jobs.delete(job.id);
@@ -240,7 +242,7 @@ export class FleetDispatcher {
     for (const callNumber of job.runs) if (!this.#calls.has(callNumber)) this.#cancel(machine, callNumber, id, start);
   }
 
-  /** Sends a machine what it needs to go on with calls of another one. */
+  /** Sends a machine the data for continuing calls of another one. */
   async #resume(machine: string, job: FleetJob, calls: readonly FleetCall[]): Promise<void> {
     const { id, start } = job;
     const failures = await Promise.all(calls.map(async (call) => (await call.job.replay?.prepare?.()) ?? null));

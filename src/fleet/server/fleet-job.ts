@@ -1,10 +1,10 @@
-/** A call as its job sees it. */
+/** The part of a call that its job uses. */
 interface CarriedCall {
   readonly callNumber: number;
   readonly isResumed: boolean;
 }
 
-/** A BullMQ job, as its server sees it. */
+/** A BullMQ job, from its server's side. */
 export class FleetJob {
   readonly id: string;
   /** The numbers of its calls. */
@@ -23,7 +23,7 @@ export class FleetJob {
   isLost = false;
   /** Time of the last message about it, or of the last look in Redis. */
   seenMs: number;
-  /** Time at which it was found missing in Redis; `null` where the last look found it. */
+  /** Time at which it was found missing in Redis; `null` if the last look found it. */
   missingMs: number | null = null;
 
   constructor(id: string, calls: readonly CarriedCall[], nowMs: number) {
@@ -35,7 +35,7 @@ export class FleetJob {
     this.seenMs = nowMs;
   }
 
-  /** Whether a machine holds it, as far as this server knows. */
+  /** Whether a machine holds it, by this server's information. */
   get isHeard(): boolean {
     return this.machine !== null && !this.isLost;
   }

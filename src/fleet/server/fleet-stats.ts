@@ -80,7 +80,7 @@ const WORDS: Readonly<Record<MachineState, string>> = {
 
 export const NO_MACHINE = "there is no worker machine: start one with glovebox worker";
 
-/** The reason why no machine takes a server's calls, and the remedy, for an operator; `null` where one does. */
+/** The reason why no machine takes a server's calls, and the remedy, for an operator; `null` if one does. */
 export function problemOf(redis: RedisConnection, directory: MachineDirectory): string | null {
   const loss = describeLoss(redis);
   if (loss !== null) return loss;

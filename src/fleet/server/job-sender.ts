@@ -170,7 +170,10 @@ export class JobSender {
     }
   }
 
-  /** Adds one job. Its calls end where Redis refuses it until somebody mends that: a refused command has done nothing. */
+  /**
+   * Adds one job. Its calls end if Redis refuses it until an operator solves its problem: a refused command has no
+   * effect.
+   */
   async #add(
     { name, data, opts }: Parameters<Queue<JobEnvelope>["addBulk"]>[0][number],
     members: readonly PlacedCall[],

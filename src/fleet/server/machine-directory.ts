@@ -12,7 +12,7 @@ export interface MachineDirectoryListener {
   onForeign(count: number): void;
 }
 
-/** The machines of the fleet, as one server sees them. */
+/** The machines of the fleet, from one server's side. */
 export class MachineDirectory {
   readonly #options: MemberOptions;
   readonly #protocol: number;
@@ -66,7 +66,7 @@ export class MachineDirectory {
     return heardMs === undefined ? 0 : Math.round(performance.now() - heardMs);
   }
 
-  /** The reason why no machine understands this server's protocol; `null` where one does or no machine exists. */
+  /** The reason why no machine supports this server's protocol; `null` if one does or no machine exists. */
   get misfit(): string | null {
     const machines = [...this.#machines.values()];
     if (machines.length === 0 || machines.some(({ protocols }) => protocols.includes(this.#protocol))) return null;

@@ -40,7 +40,7 @@ import { BoundedCache } from "../../kernel/base/bounded-cache.ts";
 /** Longest wait for a worker machine at a server's start, in milliseconds. */
 const MACHINE_MS = 30_000;
 const LOOK_MS = 250;
-/** Time after which a start without a machine says what it waits for. */
+/** Time after which a start without a machine reports the reason for waiting. */
 const TOLD_MS = 1_000;
 const EVENTS_MAX = 100;
 const CLOSE_MS = 2_000;
@@ -296,7 +296,7 @@ export class QueueExecutor implements Executor {
     );
   }
 
-  /** Ends overdue calls; returns whether anything is under way. */
+  /** Ends overdue calls; returns whether any call is in progress. */
   #look(): boolean {
     const nowMs = performance.now();
     const lost = this.#lost;
@@ -317,7 +317,7 @@ export class Refusals {
     this.#untilMs.set(keyOf(tool, tenant), performance.now() + refusedForMs);
   }
 
-  /** Remaining time of the refusal in milliseconds; 0 where the tool is not refused. */
+  /** Remaining time of the refusal in milliseconds; 0 if the tool is not refused. */
   forMs(tool: ToolVersion, tenant: string): number {
     const untilMs = this.#untilMs.get(keyOf(tool, tenant)) ?? 0;
     return Math.max(0, Math.ceil(untilMs - performance.now()));

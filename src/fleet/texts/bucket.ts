@@ -132,7 +132,7 @@ function refused(status: number): TextFailure {
   return new TextFailure("unreachable", `the bucket of executor.store refuses with ${status}`);
 }
 
-/** A short description of a failed `fetch`: the cause's code only, because the message holds addresses. */
+/** A short description of a failed `fetch`: only the cause's code, because the message contains addresses. */
 function wordsOf(error: unknown): string {
   if (!(error instanceof Error)) return "cannot be reached";
   if (error.name === "TimeoutError") return "does not answer in time";

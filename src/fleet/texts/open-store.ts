@@ -21,8 +21,7 @@ const BUCKET = /^\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](?:\/\w[\w.-]*)*$/;
 const REGION = /^[a-z0-9-]{1,64}$/;
 
 /**
- * Rejects with a `GloveboxError`, `missing_package`, where the store is a bucket and the signing package is not
- * installed.
+ * Rejects with a `GloveboxError`, `missing_package`, if the store is a bucket and the signing package is not installed.
  */
 export async function requireSigner(store: string | undefined): Promise<void> {
   if (store?.startsWith("s3+") === true)
@@ -54,7 +53,7 @@ export function openTextStore(store: string, options: StoreOptions = {}): TextSt
   }
 }
 
-/** The credentials in an environment under AWS's names; `undefined` where it has none. */
+/** The credentials in an environment under AWS's names; `undefined` if it has none. */
 export function readBucketCredentials(
   env: Readonly<Record<string, string | undefined>>,
 ): BucketCredentials | undefined {

@@ -14,7 +14,7 @@ export interface TextRef {
   readonly place: "redis" | "store";
 }
 
-/** Seals a text for one place, and opens it only there. `open` throws where that fails. */
+/** Seals a text for one place, and opens it only there. `open` throws if that fails. */
 export interface TextSeal {
   close(text: string, about: string): string;
   open(sealed: string, about: string): string;
@@ -33,7 +33,7 @@ const compress = promisify(zstdCompress);
 const decompress = promisify(zstdDecompress);
 
 /**
- * The digest and size of a text. Rejects text that UTF-8 cannot represent, because it would not be restored unchanged.
+ * The digest and size of a text. Rejects text that UTF-8 cannot represent, because it would be restored with changes.
  */
 export function identify(text: string): Pick<TextRef, "hash" | "bytes"> {
   if (!text.isWellFormed()) throw new TextFailure("damaged", "the tool's code contains an unpaired surrogate");
@@ -61,7 +61,7 @@ export function isTextRef(ref: unknown): ref is TextRef {
   return (place === "redis" || place === "store") && isKey(name) && isCount(bytes) && bytes <= TEXT_BYTES_MAX;
 }
 
-/** Restores the text that a reference names. Rejects with `damaged` where the stored text is another one. */
+/** Restores the text that a reference names. Rejects with `damaged` if the stored text is another one. */
 export async function unpack(stored: string, seal: TextSeal, key: string, ref: TextRef): Promise<string> {
   const bytes = await decode(stored, seal, key, ref).catch(() => null);
   if (bytes === null)

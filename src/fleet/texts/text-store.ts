@@ -28,7 +28,7 @@ export interface TextStore {
   keep(key: string): Promise<boolean>;
   /** Stores a text, and replaces an existing one. */
   put(key: string, stored: string): Promise<void>;
-  /** The stored text; `null` where it does not exist. Rejects with `damaged` where it is larger than `bytesMax`. */
+  /** The stored text; `null` if it does not exist. Rejects with `damaged` if it is larger than `bytesMax`. */
   get(key: string, bytesMax: number): Promise<string | null>;
 }
 
@@ -40,7 +40,7 @@ export function fileNameOf(key: string): string {
   return `${hash("sha256", key)}.text`;
 }
 
-/** Reads a stream to its end. Throws where it has more than `bytesMax` bytes. */
+/** Reads a stream to its end. Throws if it has more than `bytesMax` bytes. */
 export async function collect(chunks: AsyncIterable<Uint8Array>, bytesMax: number): Promise<string> {
   const parts: Uint8Array[] = [];
   let bytes = 0;

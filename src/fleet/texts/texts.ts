@@ -207,7 +207,7 @@ export class TextReader {
   }
 }
 
-/** Memory of a text in V8: one byte for each unit where all are ASCII, two otherwise. */
+/** Memory of a text in V8: one byte for each unit if all are ASCII, two otherwise. */
 function weigh(text: string, { bytes }: TextRef): number {
   return bytes === text.length ? bytes : 2 * text.length;
 }

@@ -4,9 +4,9 @@ import { Seal } from "../../kernel/store/seal.ts";
 const KEY_BYTES = 32;
 
 /**
- * A tool's config may hold keys of services, so it crosses Redis sealed for the one machine that requested it: X25519
- * with an ephemeral key (as in ECIES). A reader of Redis cannot open it. A writer could act as a man in the middle: the
- * fleet's secret prevents that.
+ * A tool's config may contain keys of services, so it crosses Redis sealed for the one machine that requested it:
+ * X25519 with an ephemeral key (as in ECIES). A reader of Redis cannot open it. A writer could act as a man in the
+ * middle: the fleet's secret prevents that.
  */
 export class ConfigReader {
   readonly #privateKey: KeyObject;
@@ -19,14 +19,14 @@ export class ConfigReader {
     this.publicKey = write(publicKey);
   }
 
-  /** Throws where the config was sealed for another machine or another script. */
+  /** Throws if the config was sealed for another machine or another script. */
   open(sealed: string, script: string): string {
     const [ephemeral = "", text = ""] = sealed.split(" ");
     return sealOf(this.#privateKey, read(ephemeral), script).open(text, script);
   }
 }
 
-/** Seals a config for the holder of a public key. Throws where the key is invalid. */
+/** Seals a config for the holder of a public key. Throws if the key is invalid. */
 export function sealConfig(config: string, publicKey: string, script: string): string {
   const ephemeral = generateKeyPairSync("x25519");
   const seal = sealOf(ephemeral.privateKey, read(publicKey), script);

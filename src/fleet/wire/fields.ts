@@ -13,11 +13,11 @@ const TIME_MAX_MS = 8.64e15;
 /**
  * Control characters: compact JSON text contains none unescaped, and they end a line or field of the worker protocol.
  */
-// oxlint-disable-next-line no-control-regex -- they are what is looked for
+// oxlint-disable-next-line no-control-regex -- the search is for these
 const CONTROL = /[\u0000-\u001f]/;
 
 /**
- * The value of JSON text. Throws a `ProtocolError` where it is invalid, or would take more memory than its length
+ * The value of JSON text. Throws a `ProtocolError` if it is invalid, or would take more memory than its length
  * suggests.
  */
 export function readText(text: string, what: string): unknown {
@@ -43,7 +43,7 @@ export function isListOf<Item>(
   return Array.isArray(list) && list.every((item) => isObject(item) && isItem(item));
 }
 
-/** A non-negative integer: a count or a number that identifies something. */
+/** A non-negative integer: a count or an identifying number. */
 export function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && Number(value) >= 0;
 }

@@ -1,6 +1,6 @@
 /**
  * Durations that the members of a fleet agree on, all in milliseconds. Servers and worker machines of one fleet need
- * the same values: one member waits for what another renews.
+ * the same values: one member waits for renewals by another.
  */
 export interface FleetTimings {
   /** Interval between two heartbeats of a member. */
@@ -9,7 +9,7 @@ export interface FleetTimings {
   readonly seenMs: number;
   /** Interval at which a member reads the heartbeats of others, and a server looks for missing jobs. */
   readonly lookMs: number;
-  /** Age up to which a machine trusts a server's heartbeat without reading it again. */
+  /** Age up to which a machine relies on a server's heartbeat without reading it again. */
   readonly freshMs: number;
   /** Time for which a server must be missing before a machine ends its calls. */
   readonly goneMs: number;

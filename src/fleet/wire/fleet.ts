@@ -36,7 +36,7 @@ export class Fleet {
   readonly #name: string;
   readonly #report: RedisReport | null;
 
-  /** Begins to connect. Throws a `TypeError` where the URL, the name or the secret is invalid. */
+  /** Begins to connect. Throws a `TypeError` if the URL, the name or the secret is invalid. */
   constructor(
     { url, fleet, secret, timings = FLEET_TIMINGS }: FleetOptions,
     kind: MemberKind,
@@ -63,7 +63,10 @@ export class Fleet {
     return this.pulse.lostForMs > this.connection.lostForMs ? this.pulse : this.connection;
   }
 
-  /** Why Redis cannot be used: it is lost, or refuses commands. `null` where it can, or the reason is not known yet. */
+  /**
+   * The reason why Redis cannot be used: it is lost, or refuses commands. `null` if it can, or the reason is not known
+   * yet.
+   */
   get problem(): RedisProblem | null {
     return this.weakest.problem;
   }
@@ -96,7 +99,7 @@ export class Fleet {
     if (!this.weakest.isReady) throw this.#lost();
   }
 
-  /** Throws like `reach` where Redis refuses the commands of this member's first heartbeat for good. */
+  /** Throws like `reach` if Redis permanently refuses the commands of this member's first heartbeat. */
   requirePermission(): void {
     if (this.problem?.isLasting === true) throw this.#lost();
   }
@@ -105,7 +108,9 @@ export class Fleet {
     return this.unusable(`Redis ${wordsOfLoss(this.weakest)}`);
   }
 
-  /** The error for the starter of a member that cannot be used. Its `cause` is what is wrong with Redis, if anything is. */
+  /**
+   * The error for the starter of a member that cannot be used. Its `cause` is the problem of Redis, if there is one.
+   */
   unusable(why: string): GloveboxError {
     const error = new GloveboxError("executor_lost", `the fleet "${this.#name}" cannot be used: ${why}`);
     if (this.problem !== null) error.cause = new RedisProblemError(this.problem);

@@ -36,7 +36,9 @@ export interface InboxOptions<Message> extends MessagingOptions {
   readonly timings: FleetTimings;
   /** Throws a `ProtocolError` for an invalid message. */
   readonly read: (message: unknown) => Message;
-  /** Receives messages in their senders' order. An error that it throws is reported as damage, and reading goes on. */
+  /**
+   * Receives messages in their senders' order. An error that it throws is reported as damage, and reading continues.
+   */
   readonly onMessage: (from: string, message: Message) => void;
   /** An envelope cannot be read: it was sealed with another secret, speaks another protocol, or is invalid. */
   readonly onDamage: (why: string) => void;

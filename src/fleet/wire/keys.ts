@@ -5,7 +5,7 @@ import { resolveFleetName } from "../redis/url.ts";
 export class FleetKeys {
   readonly prefix: string;
 
-  /** Throws a `TypeError` where the fleet's name is invalid. */
+  /** Throws a `TypeError` if the fleet's name is invalid. */
   constructor(fleet: string) {
     this.prefix = prefixOf(resolveFleetName("fleet", fleet));
   }

@@ -99,7 +99,7 @@ export async function readMachines(options: MemberAccess): Promise<MachineHeartb
   });
 }
 
-/** Those of these servers that have a heartbeat; `null` where Redis does not reply. */
+/** Those of these servers that have a heartbeat; `null` if Redis does not reply. */
 export async function readServers(options: MemberAccess, ids: readonly string[]): Promise<ReadonlySet<string> | null> {
   return answerOrNull(options, async () => {
     const there = new Set<string>();
@@ -180,7 +180,7 @@ const SLOTS_MAX = 100_000;
 /** Maximum length of a host name in the DNS. */
 const HOST_MAX = 255;
 
-/** The content of a machine's heartbeat; `null` where it is invalid. */
+/** The content of a machine's heartbeat; `null` if it is invalid. */
 export function readInfo(text: string, id: string): MachineInfo | null {
   try {
     const info = readText(text, "what a machine says of itself");

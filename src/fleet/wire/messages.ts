@@ -7,7 +7,7 @@ import type { TextRef } from "../texts/texts.ts";
 import type { JobTurn } from "../gate/turn.ts";
 
 /**
- * The messages between servers and machines of a fleet. BullMQ's jobs carry calls to machines; messages carry all else.
+ * The messages between servers and machines of a fleet. BullMQ's jobs carry calls to machines; messages carry the rest.
  * Each version of the protocol has its own queue, so that no machine gets a job it cannot read; envelopes carry their
  * version.
  */
@@ -79,7 +79,7 @@ export interface JobData {
   readonly isAgain?: boolean;
 }
 
-/** State of a call that another machine has started, or that goes on after a pause. */
+/** State of a call that another machine has started, or that continues after a pause. */
 export interface Resumption {
   readonly callNumber: number;
   /** Number of its attempts. */
@@ -118,7 +118,7 @@ export type MachineMessage =
   | (CallReference & { readonly kind: "late"; readonly fired: number; readonly nowMs: number })
   | (CallReference & { readonly kind: "together"; readonly at: number; readonly count: number })
   | (CallReference & { readonly kind: "restart"; readonly attempts: number })
-  /** A call that its server watches has nothing left to do but wait. */
+  /** A call that its server watches only waits. */
   | (CallReference & CallIdle & { readonly kind: "idle" })
   /**
    * `attempts` of the reply counts this machine's only. `refusedForMs`: time for which the machine refuses the tool's
@@ -151,7 +151,7 @@ export type ServerMessage =
     }
   /** Names the job and its start: the same call may have reached the machine again in another job. */
   | (CallReference & { readonly kind: "cancel"; readonly job: string })
-  /** The server wants to hear `idle` of the call from now on, and now if it is idle. */
+  /** The server requests `idle` of the call from now on, and now if it is idle. */
   | (CallReference & { readonly kind: "watch"; readonly job: string })
   /** The server has received the lines of the last `log` message with `isFull`. */
   | (CallReference & { readonly kind: "logged"; readonly job: string })

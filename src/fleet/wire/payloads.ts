@@ -18,11 +18,11 @@ const SIDE_MAX_BYTES = 256 * 1024 * 1024;
 export interface PayloadConnections {
   /** Writes side texts: the message that names one follows it on this connection. */
   readonly connection: RedisConnection;
-  /** Reads side texts, so that nothing else waits for them. */
+  /** Reads side texts, so that other requests need not wait for them. */
   readonly bulk: RedisConnection;
 }
 
-/** Texts in Redis: sealed where the fleet has a secret; long ones under side keys. */
+/** Texts in Redis: sealed if the fleet has a secret; long ones under side keys. */
 export class Payloads {
   readonly #connections: PayloadConnections;
   readonly #keys: FleetKeys;
@@ -48,7 +48,7 @@ export class Payloads {
     return `@${key}`;
   }
 
-  /** Throws where the text was packed for another place, or its side key has expired. */
+  /** Throws if the text was packed for another place, or its side key has expired. */
   async unpack(packed: string, about: string): Promise<string> {
     const place = this.#placeOf(about);
     if (packed.startsWith("=")) return this.#seal.open(packed.slice(1), place);

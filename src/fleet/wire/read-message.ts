@@ -51,7 +51,7 @@ export function readServerMessage(message: unknown): ServerMessage {
   throw new ProtocolError("an invalid message of a server");
 }
 
-/** The response to a capability call, or what ends the call. Throws a `ProtocolError`. */
+/** The response to a capability call, or the reason for the call's end. Throws a `ProtocolError`. */
 export function readAnswer(text: string): CapabilityResponse | Diverged {
   const answer = readText(text, "an answer");
   if (isObject(answer) && isAnswer(answer)) return answer;
