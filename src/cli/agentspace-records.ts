@@ -6,12 +6,12 @@ import { CliError, EXIT } from "./exit.ts";
 import { readConfig } from "./open-engine.ts";
 import { ask, parseJson, type RemoteRequest, type RemoteServer, remoteServer, textOf } from "./remote-server.ts";
 
-/** Where the records are: a server, or the file that the configuration names. */
+/** The place of the records: a server, or the file in the configuration. */
 export interface RecordSource {
   readonly url?: string;
   readonly keyEnv?: string;
   readonly config?: string;
-  /** The tenant of the records that are meant, in a file. */
+  /** The tenant of the records, in a file. */
   readonly tenant?: string;
 }
 

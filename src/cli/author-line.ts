@@ -16,7 +16,7 @@ interface Frame {
 }
 
 /**
- * Source position of an error for the tool's author: file, line and column of the innermost frame and, if the file lies
+ * Source position of an error for the tool's author: file, line and column of the innermost frame and, if the file is
  * in one of the tool locations, the text of the line. `null` if the error has no frame of the tool's own.
  */
 export async function authorLine(error: ToolError, tool: string, places: readonly string[]): Promise<string | null> {

@@ -116,7 +116,7 @@ async function run(engine: Engine, atOnce: number, durationMs: number): Promise<
   return { timesMs, tookMs: performance.now() - startedMs };
 }
 
-/** Stops the benchmark at the first failed call: its times mean nothing. */
+/** Stops the benchmark at the first failed call: its times have no meaning. */
 function check({ success, error }: ToolResult): void {
   if (!success) throw new CliError(EXIT.FAILED, `a call failed: ${error?.code}: ${error?.message}`);
 }

@@ -28,14 +28,14 @@ const BATCH = 256;
 const BATCH_CHARS = 16 * 1024 * 1024;
 /** More than any line that an export has. */
 const LINE_MAX = 8 * 1024 * 1024;
-/** An import is not to remove what it has just written. */
+/** Prevents an import from removing the calls that it has just written. */
 const FOREVER = {
   maxAgeMs: Number.MAX_SAFE_INTEGER,
   detailAgeMs: Number.MAX_SAFE_INTEGER,
   maxBytes: 64 * 1024 ** 3,
   keys: DEFAULT_KEYS,
 };
-/** What nobody keeps on with in Redis is gone after it. */
+/** Expiry of imported calls in a Redis in which no server keeps calls any more. */
 const YEAR_MS = 365 * 24 * 60 * 60 * 1_000;
 const PAGES_MOST = 2 ** 31 - 1;
 const DEFAULT_FILE = join(STATE_DIR, "calls.sqlite");
@@ -74,7 +74,7 @@ async function backUp(copy: string, { file }: Pick<StoreOptions, "file">): Promi
     // A sealed file is copied as it is, without its secret.
     const { application_id: id } = database.prepare("PRAGMA application_id").get() ?? {};
     requireLayout(database, id === SEALED_ID ? { ...CALLS_LAYOUT, applicationId: SEALED_ID } : CALLS_LAYOUT);
-    // In one step: between two, what a server writes would begin it anew.
+    // In one step: between two steps, a server's write would restart the backup.
     await backup(database, part, { rate: PAGES_MOST });
     const { quick_check: state } = checked(new DatabaseSync(part));
     if (state !== "ok") throw new CliError(EXIT.FAILED, `${file} is damaged: there is no copy`);
@@ -82,7 +82,7 @@ async function backUp(copy: string, { file }: Pick<StoreOptions, "file">): Promi
   } catch (error) {
     rmSync(part, { force: true });
     if (error instanceof CliError) throw error;
-    // Either may be what cannot be read or written, and be on a disk that is full.
+    // Either file may be unreadable or unwritable, or its disk full.
     throw new CliError(EXIT.FAILED, `${file} could not be copied to ${copy}: ${describeFailure(error).message}`);
   }
   say(`${file} was copied to ${copy}`);
@@ -106,7 +106,7 @@ async function exportCalls({ file, redis, fleet }: StoreOptions): Promise<void> 
   const { writeLine } = await import("../kernel/store/calls/call-lines.ts");
   for await (const rows of redis === undefined ? rowsOfFile(file) : rowsOfFleet(redis, fleet)) {
     for (const row of rows) print(writeLine(row));
-    // Whoever reads it slowly is waited for.
+    // The export waits for a slow reader.
     if (process.stdout.writableNeedDrain) await new Promise((resume) => process.stdout.once("drain", resume));
   }
 }
@@ -186,7 +186,7 @@ async function importCalls(lines: string, { file, redis, fleet }: StoreOptions):
   say(`${added} calls were added to ${redis === undefined ? file : `the fleet ${fleet}`}${had}`);
 }
 
-/** Those of the rows that a store does not have: what was imported is not added a second time. */
+/** The rows that a store lacks: imported calls are not added a second time. */
 async function missing(rows: readonly StoredRow[], store: CallBackend): Promise<readonly StoredRow[]> {
   const known = new Set<string>();
   for (const time of new Set(rows.map(([cells]) => summaryOf(cells).beginMs))) {
@@ -199,7 +199,7 @@ async function missing(rows: readonly StoredRow[], store: CallBackend): Promise<
   return rows.filter(([cells]) => !known.has(identityOf(summaryOf(cells))));
 }
 
-/** Callers name their calls themselves, so an id may stand for several. */
+/** Callers choose the ids of calls, so several calls may have the same id. */
 function identityOf({ id, tenant, tool, beginMs, queueMs, wallMs, cpuMs }: CallSummary): string {
   return JSON.stringify([id, tenant, tool, beginMs, queueMs, wallMs, cpuMs]);
 }

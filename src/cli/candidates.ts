@@ -9,7 +9,7 @@ import { readPages } from "./docs.ts";
 import { ask, remoteServer } from "./remote-server.ts";
 import { sampleTools } from "./samples.ts";
 
-/** A word that may stand in a line. */
+/** A word that may be inserted in a line. */
 interface Candidate {
   readonly value: string;
   readonly about: string;
@@ -31,11 +31,11 @@ const CALLS_MAX = 50;
 const FILES_MAX = 200;
 const FILE_MAX_CHARS = 64 * 1024;
 const SERVER = "http://127.0.0.1:8080";
-/** Names come from tools and servers, and shells read what is completed: others are not offered. */
+/** Safe names: names come from tools and servers, and shells evaluate completed words. Others are not offered. */
 const SAFE = /^[\w.@+-]{1,128}$/;
 const NAME = /\bname["']?\s*[:=]\s*["']([^"']+)["']/;
 
-/** What may stand in place of the last word, which may be empty. Never rejects. */
+/** Candidates for the last word, which may be empty. Never rejects. */
 export async function candidates(program: Command, words: readonly string[]): Promise<readonly Candidate[]> {
   const current = words.at(-1) ?? "";
   const line = readLine(program, words.slice(0, -1));
@@ -144,7 +144,7 @@ function hasMembers(value: unknown): boolean {
 /** Commands for calls that wait. */
 const WAITING: ReadonlySet<string> = new Set(["approve", "refuse", "settle", "signal", "cancel", "result"]);
 
-/** Ids of the newest calls of the server that is meant, if it answers soon. */
+/** Ids of the newest calls of the chosen server, if it answers soon. */
 async function callIds(values: Line["values"], command: string): Promise<readonly Candidate[]> {
   const response = await ask(remoteServer(values.get("--url") ?? SERVER, values.get("--key-env")), {
     path: `v1/calls?limit=${CALLS_MAX}${WAITING.has(command) ? "&state=paused" : ""}`,

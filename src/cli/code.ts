@@ -17,7 +17,7 @@ interface Options extends Sources {
   readonly json?: true;
 }
 
-/** Functions with which a program pauses by itself. */
+/** Functions by which a program itself pauses. */
 const PAUSES = /\b(?:approval|signal|sleepUntil)\b/;
 
 /** `glovebox code`: runs a program over a folder of tools, with its result on stdout and its console on stderr. */

@@ -3,11 +3,11 @@ import path from "node:path";
 import { cacheHome, makeOwn } from "../kernel/base/os/own-folder.ts";
 
 /**
- * Keeps the command's compiled code from run to run: without, half of the time in which its modules load is V8's. Loaded
+ * Caches the command's compiled code between runs: without it, V8 takes half of the load time of its modules. Loaded
  * before all other modules, and only by the published command: an embedder decides for its own process.
  *
- * The folder's content is executed, so it is the user's own, and no process of a tool knows its path. Off where it cannot
- * be written; `NODE_COMPILE_CACHE` and `NODE_DISABLE_COMPILE_CACHE` go first.
+ * The folder's content is executed, so it is the user's own, and no process of a tool knows its path. Off if it cannot
+ * be written; `NODE_COMPILE_CACHE` and `NODE_DISABLE_COMPILE_CACHE` take precedence.
  */
 try {
   const folder = path.join(cacheHome(), "glovebox-code");

@@ -6,9 +6,9 @@ const SHELLS = ["bash", "zsh", "fish", "powershell"] as const;
 type Shell = (typeof SHELLS)[number];
 
 /**
- * Scripts that have this command complete a line. They pass each word with `=` before it, so that none is empty and none
- * is taken for an option; the last is the one to complete. An answer has a candidate on each line, and behind a tab what
- * it is. Scripts print nothing, and where there is no candidate the shell completes files.
+ * Scripts by which this command completes a line. They pass each word with `=` before it, so that none is empty and
+ * none is parsed as an option; the last is the one to complete. An answer has a candidate on each line, and its
+ * description after a tab. Scripts print nothing, and without a candidate the shell completes files.
  */
 const SCRIPTS: Readonly<Record<Shell, string>> = {
   bash: `_glovebox() {

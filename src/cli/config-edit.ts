@@ -8,7 +8,7 @@ interface Edit {
   readonly text: string;
 }
 
-/** Repairs what can be repaired in a configuration file, and returns how many mistakes. All else stays as it is. */
+/** Repairs the repairable mistakes in a configuration file, and returns their number. The rest stays unchanged. */
 export async function fixFile(file: string, findings: readonly ConfigFinding[]): Promise<number> {
   const text = await readFile(file, "utf8");
   const read = readYamlText(text, true);

@@ -74,7 +74,7 @@ async function findWrongMeanings(
   for (const message of wrongKeys) add(message);
   const twins = wrongKeys.length > 0 ? null : refusalOf(() => new ServiceKeys(values, environment));
   if (twins !== null) add(twins);
-  // One that is wrong was left out, and is there all the same.
+  // An invalid setting was left out, but exists all the same.
   const isWrong = (name: "keys" | "oauth"): boolean =>
     values[name] === undefined && sourceOf([name]).kind !== "default";
   const isAnyWrong = wrongKeys.length > 0 || twins !== null || isWrong("keys") || isWrong("oauth");

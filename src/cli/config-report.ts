@@ -11,7 +11,7 @@ interface Mistakes {
   readonly findings: readonly ConfigFinding[];
 }
 
-/** Prints findings for people, for programs, or for what shows them beside the code. */
+/** Prints findings for people, for programs, or for tools that show them beside the code. */
 export function reportFindings(mistakes: Mistakes, format: Format): void {
   switch (format) {
     case "json":
@@ -40,7 +40,7 @@ function asJson({ rule, severity, place, position, pointer = "", message, fix }:
   return { severity: levelOf(severity), rule, place, line, column, pointer, message, isRepairable: fix !== undefined };
 }
 
-/** A finding on each line, in the format of compilers, which editors know. */
+/** A finding on each line, in the format of compilers, which editors recognise. */
 function printText({ file, findings }: Mistakes): void {
   if (findings.every(({ severity }) => severity === "warning")) {
     print(file === undefined ? "no configuration file here, and none is needed" : "the configuration is valid");

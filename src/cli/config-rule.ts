@@ -8,13 +8,13 @@ import { CliError, EXIT } from "./exit.ts";
 type Rule = Readonly<Record<string, JsonValue>>;
 
 /**
- * A configuration's text with a rule behind those of its policy. All else, such as comments, stays as it is. Throws a
- * `CliError` where the text has a form in which that cannot be done.
+ * A configuration's text with a rule added to those of its policy. The rest, such as comments, stays unchanged. Throws
+ * a `CliError` if the form of the text does not allow that.
  */
 export function withRule(text: string, rule: Rule): string {
   const before = readYamlText(text).value ?? {};
   const added = insertRule(text, rule);
-  // What is written is what is meant, whatever texts the rule has in it.
+  // The written text must have the intended meaning, for any texts in the rule.
   if (added === null || !isDeepStrictEqual(readYamlText(added).value, expected(before, rule))) {
     throw new CliError(
       EXIT.FAILED,

@@ -35,7 +35,7 @@ export async function findServiceMistakes(values: Config, hasKeys: boolean): Pro
   return found;
 }
 
-/** `null` where nothing is there, or nobody can tell. */
+/** `null` if the path does not exist, or cannot be examined. */
 async function isFolder(at: string): Promise<boolean | null> {
   const found = await stat(at).catch(() => null);
   return found?.isDirectory() ?? null;

@@ -10,7 +10,7 @@ import { nearest } from "../server/config/names.ts";
 import type { Config } from "../server/config/schema.ts";
 import { openEmptyEngine } from "./open-engine.ts";
 
-/** A mistake of a setting, whose place is not known yet. */
+/** A mistake of a setting, without its place yet. */
 export interface SettingMistake extends Pick<ConfigFinding, "rule" | "severity" | "message"> {
   readonly path: readonly string[];
 }
@@ -66,7 +66,7 @@ export async function findToolMistakes(values: Config): Promise<readonly Setting
   return [...mistakes, ...warnings, ...unmatched];
 }
 
-/** The modules in a folder one by one, so that each mistake is found; the path itself where that says what is wrong. */
+/** The modules in a folder one by one, so that each mistake is found; the path itself if it has a mistake. */
 async function sourcesAt(given: string): Promise<readonly string[]> {
   return findSources(given, { runtimes: RUNTIMES }).then(
     (sources) => sources.map(({ path }) => path),

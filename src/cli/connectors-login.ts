@@ -83,7 +83,7 @@ async function byDevice({ flow }: ConnectorLogin, tenant: string, ask: (line: st
   return finish(AbortSignal.timeout(LOGIN_MS));
 }
 
-/** Waits on the loopback address for the browser (RFC 8252). Whoever does not know the state is told nothing. */
+/** Waits on the loopback address for the browser (RFC 8252). A client without the state gets no information. */
 async function byBrowser(
   { flow }: ConnectorLogin,
   tenant: string,

@@ -98,7 +98,7 @@ function linesOf(report: ConnectorReport): readonly string[] {
   ];
 }
 
-/** Lines of the configuration that log the connector in. JSON is valid YAML, whatever a server wrote. */
+/** Lines of the configuration that log the connector in. JSON is valid YAML, with any text from a server. */
 function authLines({ auths }: ConnectorReport): readonly string[] {
   return auths.map(({ scheme, auth }) => `  auth: ${visible(JSON.stringify(auth))}  # ${visible(scheme)}`);
 }

@@ -29,7 +29,7 @@ const NODE_MIN = 24;
 const BUILD_MS = 10_000;
 const PROBE = { name: "doctor", description: "Says that it runs.", source: "export default () => 'it runs'" };
 
-/** `glovebox doctor`: whether this machine can run tools, and how well they are contained. */
+/** `glovebox doctor`: whether this machine can run tools, and how well it contains them. */
 export function doctorCommand(): Command {
   return new Command("doctor")
     .description("check whether this machine can run tools, and how well they are contained")
@@ -89,7 +89,7 @@ async function checkEngine(file: string | undefined): Promise<Check[]> {
   }
 }
 
-/** Looks at the Redis in which a service keeps calls, or says why their file cannot be written. */
+/** Examines the Redis in which a service keeps calls, or reports why their file cannot be written. */
 async function checkCalls(file: string | undefined): Promise<readonly Check[]> {
   const calls = await keptCalls(file);
   if (calls === null) return [];
@@ -113,7 +113,7 @@ async function checkCalls(file: string | undefined): Promise<readonly Check[]> {
   }
 }
 
-/** `null` where no calls are kept, or options are wrong, which the check of the engine says. */
+/** `null` if no calls are kept, or options are invalid, which the check of the engine reports. */
 async function keptCalls(file: string | undefined): Promise<ResolvedCallOptions | null> {
   try {
     const { keptCallsOf } = await import("../server/config/effective.ts");
@@ -146,7 +146,7 @@ async function checkBundler(): Promise<Check> {
       };
 }
 
-/** Reads only: this command has another group than a service, unless it is run like one. */
+/** Reads only: this command is in another group than a service, unless it is started like one. */
 function checkGroups(): Check {
   const groups = findDelegation();
   return groups.kind === "delegated"

@@ -37,7 +37,7 @@ interface DecideOptions extends Options {
 
 const STEP_MAX = 1_000_000;
 const WAIT_MAX_S = WAIT_MAX_MS / 1_000;
-/** How often a call is looked at that goes on in this process, in seconds. */
+/** Interval of looks at a call that continues in this process, in seconds. */
 const LOOK_S = 1;
 
 /** `glovebox calls approve`, `refuse`, `settle`, `signal`, `cancel`, `undo` and `result`: calls that wait. */
@@ -110,7 +110,7 @@ export function lineOfDurable({ id, tool, tenant, state, updatedAt, waits }: Dur
   return [updatedAt, id, state, tool, tenant === "" ? "-" : tenant, ...open].map(visible).join("  ");
 }
 
-/** A call as a server shows it: one of an earlier version does not say what the call has done. */
+/** A call from a server: an earlier version omits the effects of the call. */
 export type ShownCall = DurableCall & Partial<DurableCallDetail>;
 
 /** Prints a call that waits or has waited. */
@@ -194,7 +194,7 @@ async function decide(
   await tell(place, await place.decide(id, await decisionFor(place)), options);
 }
 
-/** The digest of what is approved, once somebody has seen it, or says that they need not. */
+/** The digest of the approved call, after a person has seen the call or waived that. */
 async function shownDigest(call: DurableCall, { wait: step, yes }: DecideOptions): Promise<string> {
   const open = call.waits.filter(({ kind, state }) => kind === "approval" && state === "open");
   const meant = step === undefined ? open : open.filter((one) => one.step === Number(step));
@@ -261,7 +261,7 @@ async function resultOf(id: string, options: Options & { readonly wait: string }
   reportResult(asResult(await place.get(id, Number(options.wait))), options.json === true);
 }
 
-/** Says what became of a call. Where it goes on in this process, that is when it has ended, or waits again. */
+/** Reports the outcome of a call. If it continues in this process, that is when it has ended, or waits again. */
 async function tell(
   place: DurablePlace,
   { id, state }: Pick<DurableCall, "id" | "state">,

@@ -9,7 +9,7 @@ import { CliError, EXIT } from "./exit.ts";
 import { openEngine, orUsage, readConfig } from "./open-engine.ts";
 import { ask, readJson, remoteServer } from "./remote-server.ts";
 
-/** Where calls are that wait: at a server, or in a file, with the tools that go on. */
+/** The place of waiting calls: a server, or a file, with the tools for continuing them. */
 export interface PlaceOptions {
   readonly url?: string;
   readonly keyEnv?: string;
@@ -20,24 +20,24 @@ export interface PlaceOptions {
 
 /** Calls that wait, as commands use them. Methods reject with a `CliError`. */
 export interface DurablePlace extends AsyncDisposable {
-  /** Whether calls go on in this process. */
+  /** Whether calls continue in this process. */
   readonly isHere: boolean;
   list(filter: Readonly<Record<string, string>>): Promise<DurablePage>;
   get(id: string, waitS?: number): Promise<DurableCall>;
   decide(id: string, decision: Decision): Promise<DurableCall>;
   signal(id: string, name: string, payload: JsonValue): Promise<Pick<DurableCall, "id" | "state">>;
   cancel(id: string, reason: string | undefined): Promise<Pick<DurableCall, "id" | "state">>;
-  /** `again`: what has failed is tried again. */
+  /** `again`: retries failed ones. */
   undo(id: string, again: boolean): Promise<UndoReport>;
 }
 
 export const SERVER = "http://127.0.0.1:8080";
 const ASK_MS = 15_000;
-/** How long the report of an undoing is waited for, in seconds. */
+/** Time to wait for the report of an undo, in seconds. */
 const UNDO_S = WAIT_MAX_MS / 1_000;
 const MISSING = "call of this id";
 
-/** Opens the file of `--file`, or asks the server of `--url`. `does`: calls of a file go on only where something is done. */
+/** Opens the file of `--file`, or the server of `--url`. `does`: calls of a file continue only after an action. */
 export async function openPlace(options: PlaceOptions, does: "act" | "read" = "act"): Promise<DurablePlace> {
   const { file, url, tools, config } = options;
   if (file !== undefined) {
@@ -94,7 +94,7 @@ async function openFile(file: string, { tools, config }: PlaceOptions, resume: b
       path: file,
       resume,
       ...(keep === undefined || keep === "nothing" ? {} : { keep }),
-      // That of Redis is not the file's.
+      // The secret of Redis is not that of the file.
       ...(secret === undefined || url !== undefined ? {} : { secret }),
     },
   });
@@ -133,7 +133,7 @@ async function orFailed<Value>(work: Promise<Value>): Promise<Value> {
   }
 }
 
-/** By its name: the engine is loaded only where it is opened. */
+/** By its name: the engine is loaded only to open it. */
 function isConflict(error: unknown): error is Error {
   return error instanceof Error && error.name === "DecisionConflict";
 }

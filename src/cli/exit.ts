@@ -3,15 +3,15 @@ export const EXIT = Object.freeze({
   OK: 0,
   /** The tool failed, or `explain` found a denied request or an unused rule. */
   FAILED: 1,
-  /** The command line is invalid, or names something that does not exist. */
+  /** The command line is invalid, or names a missing file, tool or other item. */
   USAGE: 2,
   /** The input or the tool's package is invalid. */
   INVALID: 3,
   /** The server, or Redis, cannot be reached, or refuses the key. */
   UNREACHABLE: 4,
-  /** The call waits, and is kept. Like a server that cannot be reached: later there may be an answer. */
+  /** The call waits, and is kept. Like with an unreachable server, an answer may come later. */
   PAUSED: 4,
-  /** A generated file is not what it would be now. */
+  /** A generated file is outdated. */
   STALE: 5,
   /** A workflow's model or its tools failed. */
   RUNTIME: 10,

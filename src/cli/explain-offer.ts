@@ -15,7 +15,7 @@ interface Options {
 
 const NEW_FILE = "glovebox.config.yaml";
 
-/** Prints the rule that a tool needs, or writes it into the configuration. Ends with 1 where a part takes a decision. */
+/** Prints the rule that a tool needs, or writes it into the configuration. Ends with 1 if a part needs a decision. */
 export async function reportOffer({ rule, left }: RuleOffer, { config, apply, json }: Options): Promise<void> {
   if (left.length > 0) process.exitCode = EXIT.FAILED;
   const file = rule === null || apply !== true ? null : await addRule(rule, config, json === true);

@@ -126,14 +126,14 @@ function programLines({ mayRun, callable, total, tools }: ProgramExplanation): s
   ];
 }
 
-/** Nothing where the schemas are applied before the module is evaluated, as they usually are. */
+/** Empty if the schemas are applied before the module is evaluated, as usual. */
 function schemaLines({ parses, parsesReason = "", wholeReason, evaluationMs }: Explanation["schemas"]): string[] {
   const cost = `each call evaluates the whole module, in ${evaluationMs.toFixed(1)} ms`;
   if (parses === "isolate") return [`parsed in the isolate: ${parsesReason}  (${cost})`];
   return wholeReason === undefined ? [] : [`module not split: ${wholeReason}  (${cost})`];
 }
 
-/** Nothing for a tool that uses no name of Node's. */
+/** Empty for a tool that uses no name of Node. */
 function nodeLines(names: Explanation["node"]): string[] {
   if (names.length === 0) return [];
   const works = names.flatMap(({ name, instead }) => (instead === undefined ? [name] : []));

@@ -2,8 +2,8 @@ import { say } from "./output.ts";
 
 const SHELL = "/bin/sh";
 /**
- * Runs a command as a shell's child, which gets its signals. A shell that waits reaps whatever the system hands over to
- * it; `wait` ends early at a signal, and is asked again then.
+ * Runs a command as a shell's child, to which it passes signals. A waiting shell reaps all orphans that it inherits; a
+ * signal ends `wait` early, which is then repeated.
  */
 const SCRIPT = `
 exec 3<&0
@@ -19,9 +19,9 @@ exit $code
 `;
 
 /**
- * Where this is the first process of a container, a shell takes its place, and this runs again below it. The first process
- * has to reap the processes of others, such as those of an executor that has ended; Node reaps its own alone, so that each
- * would keep its id for ever.
+ * If this is the first process of a container, a shell replaces it, and this command runs again below the shell. The
+ * first process has to reap the processes of others, such as those of an ended executor; Node reaps only its own, so
+ * that each of the others would keep its id for ever.
  */
 export function leaveFirstPlace(): void {
   if (process.pid !== 1 || process.execve === undefined) return;

@@ -5,7 +5,7 @@ import type { ToolInfo } from "../kernel/tool/definition.ts";
 
 const TOOLS_SHOWN = 8;
 
-/** What a person who starts a server wants to know first: what it serves, where, how to call it, and which walls it lacks. */
+/** Information for a person who starts a server: its tools, its address, an example call, and missing walls. */
 export function firstRun(engine: Engine, url: string, isClosed: boolean): readonly string[] {
   const infos = engine.list();
   const names = infos.slice(0, TOOLS_SHOWN).map(({ name }) => name);
@@ -27,7 +27,7 @@ function curlLine({ name, examples = [], inputSchema }: ToolInfo, url: string, i
   return `curl ${url}/v1/execute${key} -H "content-type: application/json" -d '${body.replaceAll("'", "'\\''")}'`;
 }
 
-/** Walls around tools that this machine or configuration does without; `glovebox doctor` says more. */
+/** Walls around tools that this machine or configuration lacks; `glovebox doctor` has the details. */
 function missingWalls(engine: Engine): readonly string[] {
   const { kind, sandbox } = engine.stats().executor;
   const groups = findDelegation();

@@ -22,7 +22,7 @@ export function describeFleet(fleet: Fleet): readonly string[] {
   return [counts.join("   "), ...(problem === null ? [] : wrap(problem))];
 }
 
-/** Lists machines, one per line. Their names are untrusted: anybody with access to Redis can write them. */
+/** Lists machines, one per line. Their names are untrusted: every client of Redis can write them. */
 export function listMachines({ seen, unlisted }: Fleet): readonly string[] {
   const lines = seen.map(({ id, host, state, slots, busySlots, protocols, isSandboxed, silentMs }) => {
     const values = [state, `${busySlots}/${slots}`, protocols.join(","), `${(silentMs / 1_000).toFixed(1)} s`];

@@ -3,7 +3,7 @@ import { EXIT, EXIT_MEANINGS } from "./exit.ts";
 
 type Exit = keyof typeof EXIT;
 
-/** What the help of a command says after its options. */
+/** Additions to the help of a command after its options. */
 interface HelpText {
   /** A line that can be run as it is, with a folder, a file or a server of the user's own. */
   readonly example: string;

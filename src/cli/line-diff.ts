@@ -6,7 +6,7 @@ const CHANGES_MAX = 1_000;
 const TEXT_MAX = 256 * 1024;
 const LINES_SHOWN_MAX = 60;
 
-/** The lines that differ, those of `before` with `-` and those of `after` with `+`, and some around them. */
+/** The lines that differ, those of `before` with `-` and those of `after` with `+`, and some context. */
 export function lineDiff(before: string, after: string): readonly string[] {
   const patch =
     before.length + after.length > TEXT_MAX
@@ -30,7 +30,7 @@ function spaced(line: string): string {
   return `${line.slice(0, 1)} ${line.slice(1)}`;
 }
 
-/** JSON of several lines in which the order of members says nothing: equal values have equal texts. */
+/** JSON of several lines that ignores the order of members: equal values have equal texts. */
 export function comparableJson(value: unknown): string {
   return JSON.stringify(value ?? null, (_name, part: unknown) => (isObject(part) ? byName(part) : part), 2);
 }

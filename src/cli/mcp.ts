@@ -48,7 +48,7 @@ async function serve(
   const settings = await readSettings(sources.config);
   const { values: config } = settings;
   const logger = await openLog(logLevel);
-  // The pair is also there where the configuration does not ask for it.
+  // The pair also exists if the configuration does not enable it.
   const codeMode = code === true ? { codeMode: config.codeMode ?? {} } : {};
   const onUnusable = (why: string): void =>
     logger.warn(
@@ -81,7 +81,7 @@ async function serve(
   await stores[Symbol.asyncDispose]();
 }
 
-/** Reads tools, policy and limits again when they change; the client is told where it has other tools then. */
+/** Reads tools, policy and limits again when they change; the client is notified if its tools have changed. */
 async function watchWith(
   { tools }: Sources,
   { values, file }: Configuration,

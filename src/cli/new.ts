@@ -1,6 +1,6 @@
 import { Argument, Command, Option } from "commander";
 
-/** What `glovebox new` can begin with. */
+/** Templates of `glovebox new`. */
 export const TEMPLATES = {
   tool: "a folder of tools in TypeScript",
   "tool-py": "a folder of tools in Python",

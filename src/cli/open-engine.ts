@@ -18,8 +18,8 @@ export const CONFIG = [
 ] as const;
 
 /**
- * Adds the folder of tools as an argument, which is what people type first: the same as `--tools`. The action gets it
- * before its options.
+ * Adds the folder of tools as an argument, which people type first: the same as `--tools`. The action gets it before
+ * its options.
  */
 export function withFolder(command: Command): Command {
   return command.argument("[dir]", "folder of tools, as with --tools").hook("preAction", (_this, { args: [dir] }) => {
@@ -70,7 +70,7 @@ export async function readConfig(file: string | undefined): Promise<Config> {
  * and their grants.
  */
 export async function openEngine({ tools }: Sources, config: Config, options: EngineOptions): Promise<Engine> {
-  // Load the engine only here: that takes longer than everything else in commands such as `--help`.
+  // Load the engine only here: that takes longer than the rest of commands such as `--help`.
   const { createEngine } = await import("../standard/create-engine.ts");
   const named = tools === undefined ? config : { ...config, tools: [tools] };
   const given = { ...withSamples(engineOptions(named)), ...options };

@@ -4,7 +4,7 @@ import { say } from "./output.ts";
 /** Fewer free files than this are too few for connections on an ordinary day. */
 const LEAST_FREE = 1_000;
 
-/** Warns of a low limit of open files, once a service has started: then it is known how many its configuration needs. */
+/** Warns of a low limit of open files, once a service has started: then the needs of its configuration are known. */
 export function warnOfFiles(): void {
   const files = openFiles();
   if (files === null || files.limit - files.open >= LEAST_FREE) return;
@@ -16,7 +16,7 @@ export function warnOfFiles(): void {
   );
 }
 
-/** Files, sockets and pipes that this process has open and may open; `null` where the system does not tell. */
+/** Files, sockets and pipes that this process has open and may open; `null` if the system does not report them. */
 function openFiles(): { readonly open: number; readonly limit: number } | null {
   try {
     const [, limit] = /^Max open files\s+(\S+)/m.exec(readFileSync("/proc/self/limits", "utf8")) ?? [];

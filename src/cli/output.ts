@@ -17,7 +17,7 @@ export function say(text: string, fields: object = {}): void {
   sendNotice(text, fields, "info");
 }
 
-/** Writes what ended a command, as `say` does. */
+/** Writes the reason for a command's end, as `say` does. */
 export function sayError(text: string): void {
   sendNotice(text, {}, "error");
 }

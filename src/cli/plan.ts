@@ -47,7 +47,7 @@ function lines({ name, runtime, pattern, tools, outputs }: NormalizedWorkflow, p
   ];
 }
 
-/** The agents in the order in which the file has them; those of a chain are numbered. */
+/** The agents in the order of the file; those of a chain are numbered. */
 function steps(pattern: NormalizedWorkflow["pattern"], { agents }: PatternParts): readonly string[] {
   if (pattern.type === "chain") {
     return pattern.config.steps.map((step, index) => {

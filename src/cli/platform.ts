@@ -1,4 +1,4 @@
-/** What of a machine decides what works on it. */
+/** Facts about a machine that determine which features work on it. */
 export interface PlatformFacts {
   readonly os: string;
   readonly arch: string;
@@ -8,15 +8,15 @@ export interface PlatformFacts {
   readonly abi: string;
 }
 
-/** What works on a platform, in words for tables and messages. */
+/** Features of a platform, in words for tables and messages. */
 export interface Platform {
   readonly name: string;
   readonly state: "tested" | "not tested" | "not supported";
-  /** How the native module `isolated-vm` comes there. */
+  /** Source of the native module `isolated-vm`. */
   readonly isolates: string;
-  /** What the operating system's sandbox does there. */
+  /** Effect of the operating system's sandbox. */
   readonly sandbox: string;
-  /** What else does not work there. */
+  /** Missing features. */
   readonly missing: string | null;
 }
 
@@ -29,7 +29,7 @@ export const PREBUILT: readonly string[] = ["linux-x64", "linux-arm64", "darwin-
 export const PREBUILT_ABIS: readonly string[] = ["137", "147"];
 
 const NO_BUBBLEWRAP = "none: bubblewrap is for Linux";
-/** What only Linux has besides. */
+/** Features of Linux alone. */
 export const ONLY_LINUX =
   "commands and binaries are refused, builds of tools have no limit on addresses, and a race may lead out of a mount";
 
@@ -59,7 +59,7 @@ export function judgePlatform({ os, arch, libc, abi }: PlatformFacts): Platform 
 function isolatesOn({ os, arch, libc, abi }: PlatformFacts): string {
   if (!PREBUILT.includes(`${os}-${arch}`) || !PREBUILT_ABIS.includes(abi))
     return "compiled by a C++ compiler and Python when it is installed";
-  // What looks for the binary knows musl by this file alone.
+  // The search for the binary recognises musl only by this file.
   return libc === "musl"
     ? "a binary for Node 24 and 26, where /etc/alpine-release exists"
     : "a binary for Node 24 and 26";

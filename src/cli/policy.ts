@@ -19,7 +19,7 @@ interface Options {
 const ASK_MS = 15_000;
 const LIMIT_MAX = 1_000;
 
-/** `glovebox policy`: what a policy would do. */
+/** `glovebox policy`: the effect of a policy. */
 export function policyCommand(): Command {
   const simulate = new Command("simulate")
     .argument("<file>", "YAML or JSON file with the rules, or a configuration with a policy")

@@ -8,7 +8,7 @@ const SHOWN_AFTER_MS = 1_000;
 const NAME_SHOWN_MAX = 30;
 const CLEAR_LINE = "\r\u001b[K";
 
-/** Starts what loads tools, and says how many of those that were found are loaded, and the last of them. */
+/** Starts the loading of tools, and shows how many of the found ones are loaded, and the last of them. */
 export async function whileLoading<Value>(start: () => Promise<Value>): Promise<Value> {
   let [found, ended, last] = [0, 0, ""];
   using _watched = watchPreparation({
@@ -23,8 +23,8 @@ export async function whileLoading<Value>(start: () => Promise<Value>): Promise<
 }
 
 /**
- * Waits for work. On a terminal, what takes longer than a second is named with its time, in a line that goes again.
- * `terminal`: `null` where nobody watches.
+ * Waits for work. On a terminal, work of more than a second is shown with its time, in a line that disappears again.
+ * `terminal`: `null` if the output is not a terminal.
  */
 export async function whileWaiting<Value>(
   what: () => string,

@@ -11,7 +11,7 @@ interface Options {
   readonly json?: true;
 }
 
-/** `glovebox redis`: what an operator of Redis needs. */
+/** `glovebox redis`: commands for an operator of Redis. */
 export function redisCommand(): Command {
   const acl = new Command("acl")
     .description("print the ACL of a Redis user that suffices for a fleet, kv, idempotency keys, kept calls and logins")

@@ -64,7 +64,7 @@ export class Reload {
   }
 
   /**
-   * Applies the current configuration, or nothing of it if any part is invalid, and reports the result on stderr.
+   * Applies the current configuration, or no part of it if any part is invalid, and reports the result on stderr.
    * Returns whether it was applied. Reloads run one after the other.
    */
   run(): Promise<boolean> {

@@ -2,13 +2,13 @@ import type { ErrorCode } from "../kernel/base/errors.ts";
 import type { Remedy } from "../kernel/base/remedy.ts";
 import { say } from "./output.ts";
 
-/** An error, as far as what to do about it depends on it. */
+/** The parts of an error that determine the advice. */
 interface Remediable {
   readonly code: ErrorCode;
   readonly remedies?: readonly Remedy[];
 }
 
-/** Prints what can be pasted, each with its place; where there is nothing, which page says what to do. */
+/** Prints texts to paste, each with its place; if there are none, the page with advice. */
 export function sayWhatToDo({ code, remedies = [] }: Remediable): void {
   if (remedies.length === 0) return say(`what to do: glovebox docs ${code}`);
   for (const remedy of remedies) {

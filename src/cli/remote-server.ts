@@ -4,7 +4,7 @@ import { parseForWriting } from "../kernel/base/exact-json.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { visible } from "./output.ts";
 
-/** A server that a command asks over HTTP. */
+/** A server to which a command sends requests over HTTP. */
 export interface RemoteServer {
   /** Ends with a slash. */
   readonly url: URL;
@@ -25,7 +25,7 @@ export interface RemoteRequest {
   readonly role: string;
   /** Noun for the answer, in the message for a server without this path. */
   readonly missing: string;
-  /** Whether the server's own words say why it forbids something: roles are not all that it takes. */
+  /** Whether the server's own message explains a refusal with 403: missing roles are not the only reason. */
   readonly isForbiddenExplained?: boolean;
 }
 
@@ -77,7 +77,7 @@ export async function ask({ url, key }: RemoteServer, request: RemoteRequest): P
   throw new CliError(code, `${url.origin} answers with ${response.status}${advice(response.status, request)}`);
 }
 
-/** Statuses with which the server's own words say what its caller, or its operator, has to change. */
+/** Statuses whose message from the server tells its caller, or its operator, what to change. */
 const EXPLAINED: ReadonlySet<number> = new Set([400, 409, 413, 422, 429, 500, 503]);
 const EXPLANATION_MAX = 64 * 1024;
 
@@ -130,7 +130,7 @@ export async function* textOf({ body }: Response): AsyncGenerator<string> {
 }
 
 /**
- * The events of a stream, as often as some have come. Throws a `CliError` where one has more than `charsMax` characters:
+ * The events of a stream, in batches as they arrive. Throws a `CliError` if one has more than `charsMax` characters:
  * then it is no `noun`.
  */
 export async function* eventsOf(response: Response, charsMax: number, noun: string): AsyncGenerator<readonly string[]> {
@@ -147,7 +147,7 @@ export function tooLong(noun: string): CliError {
   return new CliError(EXIT.FAILED, `the server's answer is too long for a ${noun}`);
 }
 
-/** The JSON of a response: what is written of it has the digits of its long integers. Rejects with a `SyntaxError`. */
+/** The JSON of a response: written again, it has the digits of its long integers. Rejects with a `SyntaxError`. */
 export async function readJson(response: Response): Promise<unknown> {
   return parseForWriting(await response.text());
 }
@@ -163,7 +163,9 @@ export function parseJson(text: string): unknown {
 /** Bytes of a file that a command sends to a server. */
 const FILE_MAX = 256 * 1024;
 
-/** The text of a file that a command sends to a server. Rejects with a `CliError` where it cannot be read, or is too large. */
+/**
+ * The text of a file that a command sends to a server. Rejects with a `CliError` if it cannot be read, or is too large.
+ */
 export async function readText(file: string): Promise<string> {
   try {
     if ((await stat(file)).size <= FILE_MAX) return await readFile(file, "utf8");

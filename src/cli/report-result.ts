@@ -6,7 +6,9 @@ import { sayWhatToDo } from "./remedies.ts";
 
 const INVALID_INPUT: readonly ErrorCode[] = ["invalid_arguments", "input_too_large", "load_error"];
 
-/** Prints the output of a call, or the `whole` result, says its error and what to do on stderr, and sets the exit code. */
+/**
+ * Prints the output of a call, or the `whole` result, writes its error with advice to stderr, and sets the exit code.
+ */
 export function reportResult(result: ToolResult, whole: boolean): void {
   const { success, error } = result;
   if (whole) print(resultText(result));
@@ -15,7 +17,7 @@ export function reportResult(result: ToolResult, whole: boolean): void {
   process.exitCode = exitOf(error.code);
   if (whole) return;
   say(`glovebox: ${error.code}: ${error.type}: ${error.message}`);
-  // Whoever makes a call that waits prints with which command it goes on.
+  // For a waiting call, the caller prints the command that continues it.
   if (error.code !== "paused") sayWhatToDo(error);
 }
 

@@ -6,7 +6,7 @@ import { say, sayError } from "./output.ts";
 import { createProgram } from "./program.ts";
 import { sayWhatToDo } from "./remedies.ts";
 
-/** Runs a command line to its end. Where it fails, the exit code of the process says so. */
+/** Runs a command line to its end. A failure sets the exit code of the process. */
 export async function runCommandLine(args: readonly string[]): Promise<void> {
   const program = createProgram();
   // Commander copies settings when a command is created, so set these on each command.

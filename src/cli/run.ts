@@ -159,7 +159,7 @@ async function open(tool: string, { tools, config }: Options): Promise<Opened> {
   throw new CliError(EXIT.USAGE, isPath ? several : notAmong(names, tool, isHere ? here : undefined));
 }
 
-/** Names of tools that come from files: a configuration's connectors bring theirs whatever the path is. */
+/** Names of tools from files: a configuration's connectors add their tools for any path. */
 function notOfConnectors(engine: Engine, names: readonly string[]): readonly string[] {
   const others = new Set(engine.connectors().flatMap(({ tools }) => tools));
   return names.filter((name) => !others.has(name));

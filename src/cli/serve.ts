@@ -113,10 +113,10 @@ async function serve(options: Options, command: Command): Promise<void> {
   void manager.ready(`listening on ${server.url}`);
 }
 
-/** Starts the engine. Probes are answered meanwhile where it may wait for worker machines. */
+/** Starts the engine. Probes are answered meanwhile if it may wait for worker machines. */
 async function startEngine(values: Config, logger: Logger, fd: number | undefined): Promise<Engine> {
   const { port, reusePort, executor } = { ...SERVICE_DEFAULTS, ...values };
-  // A socket that was handed over keeps clients waiting; a shared port has another process that serves them.
+  // An inherited socket keeps clients waiting; a shared port has another process that serves them.
   const isOfFleet = typeof executor === "object" && executor.kind === "queue";
   const isProbed = isOfFleet && fd === undefined && port !== 0 && reusePort !== true;
   await using _probes = isProbed ? await openProbes(values) : null;
@@ -146,7 +146,7 @@ function storeOf({ idempotency, calls, stateDir = STATE_DIR }: Config): Idempote
   return { path: kept ?? path.join(stateDir, "calls.sqlite"), ...idempotency };
 }
 
-/** Ends at a store in Redis with which no call that needs it can succeed before somebody changes something. */
+/** Ends the process if a store in Redis fails all calls that need it until an operator solves its problem. */
 async function requireRedis(engine: Engine): Promise<void> {
   const outage = engine.stats().redis?.find(({ isLasting }) => isLasting);
   if (outage === undefined) return;
@@ -193,7 +193,7 @@ function warn(engine: Engine, isClosed: boolean): void {
   }
   const { kind, sandbox } = engine.stats().executor;
   if (kind !== "process") return;
-  // On a terminal, the list of missing walls says it.
+  // On a terminal, the list of missing walls has it.
   if (sandbox.kind === "off" && isatty(STDOUT)) return;
   if (sandbox.kind !== "off") return say(`glovebox: executors run inside ${sandbox.kind}`);
   say(`glovebox: executors run without a sandbox of the operating system: ${sandbox.reason}`);

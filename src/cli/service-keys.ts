@@ -19,7 +19,10 @@ export class ServiceKeys {
     this.keys = this.#read(values);
   }
 
-  /** Validates the keys of another configuration and returns a function that applies them, and says what changed. Throws a `CliError`. */
+  /**
+   * Validates the keys of another configuration and returns a function that applies them, and returns the changes.
+   * Throws a `CliError`.
+   */
   prepare(values: Config): () => ChangedKeys {
     const { size } = this.#read(values);
     if ((size === 0) !== (this.keys.size === 0)) {
@@ -37,7 +40,7 @@ export class ServiceKeys {
     }
   }
 
-  /** Adds what the engine's owner may read: the variable with the list, and the path of a file that cannot be read. */
+  /** Adds facts for the engine's owner: the variable with the list, and the path of an unreadable file. */
   #describe(message: string, options: readonly KeyOptions[]): string {
     const isOfList = message.startsWith("/keys") && (this.#environment["GLOVEBOX_KEYS"] ?? "") !== "";
     const [, at] = /^\/keys\/(\d+)\/file /.exec(message) ?? [];
@@ -62,7 +65,7 @@ export async function openTokens(values: Config, environment: NodeJS.ProcessEnv)
   }
 }
 
-/** Removes keys and passwords from an environment, so that nothing in the process can read them there. */
+/** Removes keys and passwords from an environment, so that no code in the process can read them there. */
 export function forgetKeys(environment: NodeJS.ProcessEnv, { keys = [], oauth }: Config): void {
   forgetVariables(environment, keys);
   const secret = oauth?.introspection?.clientSecret;

@@ -22,8 +22,8 @@ export async function openLog(level: LogLevel = SERVICE_DEFAULTS.logLevel): Prom
 }
 
 /**
- * Makes all that this process writes to stderr from now on lines of JSON: notices, what ends its start, Node's
- * warnings, and an error that nobody has caught, which ends it. On a terminal all of it stays text.
+ * Makes all further output of this process on stderr lines of JSON: notices, the reason for a failed start, Node's
+ * warnings, and an uncaught error, which ends it. On a terminal all of it stays text.
  */
 export async function logAll(): Promise<void> {
   if (isatty(STDERR)) return;
@@ -33,7 +33,7 @@ export async function logAll(): Promise<void> {
     const [, isWarning, message = text] = /^(?:glovebox: )?(warning: )?(.*)$/s.exec(text) ?? [];
     notices[isWarning === undefined ? level : "warn"](fields, message);
   });
-  // Node has a listener of its own, which writes text.
+  // Node has its own listener, which writes text.
   process.removeAllListeners("warning").on("warning", ({ name, message }) => notices.warn({ warning: name }, message));
   process.on("uncaughtException", (error: unknown) => {
     const { message, stack } = error instanceof Error ? error : { message: String(error), stack: undefined };

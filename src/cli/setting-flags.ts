@@ -35,7 +35,7 @@ export function readFlags(command: Command, flags: readonly SettingFlag[]): read
     const text: unknown = command.getOptionValue(option.attributeName());
     if (typeof text !== "string") return [];
     const { path, part } = settingAt(setting);
-    // One folder, whatever characters its name contains.
+    // One folder, for any characters in its name.
     const value = part.type === "array" ? [text] : readText(text, part);
     return [{ path, value, source: { kind: "flag", name: option.long ?? written } }];
   });

@@ -81,7 +81,7 @@ const SNAPSHOT = all(
     },
     http: all({ connections: NUMBER, streams: NUMBER }),
   },
-  // Servers of earlier versions do not tell it.
+  // Servers of earlier versions do not send it.
   { problems: { type: "array", items: TEXT } },
 );
 

@@ -10,7 +10,7 @@ import { CliError, EXIT } from "./exit.ts";
 import { comparableJson } from "./line-diff.ts";
 import { readRecordingFile } from "./replay.ts";
 
-/** An example or a recording of a tool, with what came of it. */
+/** An example or a recording of a tool, with its outcome. */
 export interface TestCase {
   readonly tool: string;
   readonly kind: "example" | "recording";
@@ -19,10 +19,10 @@ export interface TestCase {
   readonly ok: boolean;
   /** Whether the recording was written anew. */
   readonly isUpdated: boolean;
-  /** JSON that differs exactly where the outcome does. */
+  /** JSON that differs if and only if the outcome does. */
   readonly expected: string;
   readonly received: string;
-  /** What is wrong beside the difference. */
+  /** A problem other than the difference. */
   readonly message: string | null;
 }
 
@@ -50,7 +50,7 @@ function judge(example: ToolExample, { success, output, error }: ToolResult): Ju
     const expected = { error: example.error };
     return compare(expected, success ? { output } : { error: error.code });
   }
-  // Not every example says what it gives.
+  // An example may lack an output.
   const says = Object.hasOwn(example, "output");
   const expected = says ? { output: example.output } : { success };
   if (success) return compare(expected, says ? { output } : { success });
@@ -63,7 +63,7 @@ export async function* recordingCases(
   folder: string | undefined,
   isUpdating: boolean,
 ): AsyncGenerator<TestCase> {
-  // One process for all of them, which is started for the first.
+  // One process for all cases, started for the first.
   await using started = new AsyncDisposableStack();
   let replays: RecordingReplays | undefined;
   const open = async (): Promise<RecordingReplays> => {
@@ -123,7 +123,7 @@ async function replay(
 const RECORD_AGAIN =
   "the tool makes other capability calls than it did; record the call again with: glovebox run --record FILE";
 
-/** What a test compares: the lines of a stack are of one version of the code. */
+/** The compared parts of a test: the lines of a stack belong to one version of the code. */
 function shown({ success, output, error, logs }: RecordedOutcome): string {
   const failure = error === null ? null : { code: error.code, type: error.type, message: error.message };
   return comparableJson({

@@ -40,7 +40,7 @@ export function renderTop(snapshot: Snapshot, view: TopView): readonly string[] 
   return [...lines, ...padding, last].slice(-view.rows).map((line) => line.slice(0, view.columns));
 }
 
-/** Describes a snapshot for output that is not a live screen. */
+/** Describes a snapshot for output other than a live screen. */
 export function describeSnapshot(snapshot: Snapshot, origin: string): readonly string[] {
   const tools = toolsOf(snapshot, { columns: 100, order: "calls" });
   return [...summaryOf(snapshot, origin), ...tools, ...machinesOf(snapshot)];

@@ -83,7 +83,7 @@ async function watch(server: RemoteServer): Promise<void> {
   }
 }
 
-/** Size of a terminal, which reports 0 if it does not know. */
+/** Size of a terminal, which reports 0 if it is unknown. */
 function sizeOf({ columns, rows }: WriteStream): Pick<TopView, "columns" | "rows"> {
   return { columns: columns || 80, rows: rows || 24 };
 }

@@ -20,13 +20,13 @@ interface Options extends Sources {
   readonly json?: true;
 }
 
-/** Tools, and what the engine's options of code mode say of them. */
+/** Tools, and the engine's options of code mode for them. */
 interface FoundTools {
   readonly tools: readonly DeclaredTool[];
   readonly codeMode?: CodeModeOptions | undefined;
 }
 
-/** A budget that has room for the names of namespaces, and one that no model's window has. */
+/** A budget with room for the names of namespaces, and one beyond any model's window. */
 const TOKENS_LEAST = 100;
 const TOKENS_MOST = 1_000_000;
 const ANSWERS_WITHIN_MS = 30_000;
@@ -80,7 +80,7 @@ async function types(
   told(`${out}: ${countOf(tools.length, "tool")}`, { file: out });
 }
 
-/** Also where a server has written them: what it says is data, and not to be compiled. */
+/** Also for declarations from a server: they are data, and are not compiled. */
 async function typesOf(tools: readonly DeclaredTool[], register: boolean): Promise<string> {
   const { declareTools } = await import("../kernel/tool/declarations/declare-tools.ts");
   return declareTools(tools, { register });

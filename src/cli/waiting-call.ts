@@ -12,9 +12,11 @@ import { forShell, say } from "./output.ts";
 /** An engine, and the place of its calls that pause. */
 export interface KeptEngine {
   readonly engine: Engine;
-  /** Those of the command itself, with which it was started. */
+  /** Options of the command itself, with which it was started. */
   readonly options: EngineOptions;
-  /** The sources and the store with which a command goes on with them; `file` is `null` for a store that servers share. */
+  /**
+   * The sources and the store for continuing the calls by a command; `file` is `null` for a store that servers share.
+   */
   readonly place: Sources & { readonly file: string | null };
 }
 
@@ -32,9 +34,9 @@ export function openForCall(
 
 interface KeptOptions {
   readonly options: EngineOptions;
-  /** Whether the engine goes on with calls that are there. */
+  /** Whether the engine continues existing calls. */
   readonly resume: boolean;
-  /** Hears why no file can be made, and calls stay in memory. Default: calls that pause fail. */
+  /** Called with the reason if no file can be made, and calls stay in memory. Default: calls that pause fail. */
   readonly onUnusable?: (why: string) => void;
 }
 
@@ -64,7 +66,7 @@ export async function openKept(
   return { engine: await openEngine(sources, values, kept), options: kept, place };
 }
 
-/** Why nothing can be written beside a file, as the error's code; `null` where it can. Makes the folder. */
+/** The reason why nothing can be written beside a file, as the error's code; `null` if it can. Makes the folder. */
 async function obstacleTo(file: string): Promise<string | null> {
   try {
     await mkdir(dirname(file), { recursive: true });
@@ -75,7 +77,7 @@ async function obstacleTo(file: string): Promise<string | null> {
   }
 }
 
-/** Whether calls of a tool may pause, by themselves or in a tool that they call; without a name, those of any. */
+/** Whether calls of a tool, or of a tool that they call, may pause; without a name, calls of any tool. */
 export function mayToolsPause(engine: Engine, { policy }: Config, name?: string): boolean {
   if (policy?.approvals !== undefined) return true;
   const infos = engine.list();
@@ -84,7 +86,7 @@ export function mayToolsPause(engine: Engine, { policy }: Config, name?: string)
   return reached.some(({ approval, capabilities }) => approval !== undefined || capabilities["pause"] !== undefined);
 }
 
-/** Prints the commands with which a call goes on that has paused. Its engine is open still. */
+/** Prints the commands that continue a paused call. Its engine is still open. */
 export async function sayHowToGoOn(id: string, { engine, place }: KeptEngine): Promise<void> {
   const { file, tools, config } = place;
   const options = file === null ? {} : { file, tools, config };

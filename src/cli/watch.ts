@@ -14,7 +14,7 @@ const TICK_MS = 10;
 /** A folder in which files are watched. */
 interface WatchedFolder {
   readonly watcher: FSWatcher;
-  /** Tells whether it is still the same folder. */
+  /** Identifies the folder. */
   readonly inode: number;
   /** `undefined`: all. */
   names: ReadonlySet<string> | undefined;
@@ -36,15 +36,15 @@ export class Watch implements Disposable {
   }
 
   /**
-   * Watches these files, in place of those of an earlier call. `sinceMs`: when reading them began, by `Date.now()`; what has
-   * changed since then and was not watched yet is a change, too.
+   * Watches these files, in place of those of an earlier call. `sinceMs`: start of reading them, by `Date.now()`; a
+   * file that was changed since then and was not watched yet counts as changed, too.
    */
   follow(files: Iterable<string>, sinceMs: number): void {
     const wanted = new Map<string, Set<string> | undefined>();
     for (const file of files) {
       if (this.#whole.some((folder) => file.startsWith(folder + path.sep))) continue;
       const folder = path.dirname(file);
-      // Where a folder is gone, the next one above it tells that it is there again.
+      // If a folder is missing, the next one above it reports its return.
       const there = nearest(folder);
       if (there !== folder) wanted.set(there, undefined);
       else if (!wanted.has(folder)) wanted.set(folder, new Set([path.basename(file)]));
@@ -106,7 +106,7 @@ export class Watch implements Disposable {
       // A place that can no longer be watched is read again at the next SIGHUP.
       return watcher.on("error", () => watcher.close());
     } catch (error) {
-      // Such as more folders than the system watches for one user.
+      // For example, more folders than the system watches for one user.
       const { code = "unknown error" } = error as NodeJS.ErrnoException;
       if (!this.#hasFailed) say(`glovebox: warning: not all files are watched: ${code}; SIGHUP reads them again`);
       this.#hasFailed = true;
@@ -120,7 +120,7 @@ export class Watch implements Disposable {
   }
 }
 
-/** Watches what a service is made of, from the start of the process on. */
+/** Watches the sources of a service, from the start of the process on. */
 export function watchSources(
   { values, file }: Pick<Configuration, "values" | "file">,
   engine: Engine,
@@ -138,7 +138,7 @@ function nearest(folder: string): string {
   return at;
 }
 
-/** When a place changed, or the folder from which it is gone; 0 where both are gone. */
+/** Time of the last change of a place, or of the folder that it was removed from; 0 if neither exists. */
 function changeMs(place: string): number {
   const there = statSync(place, { throwIfNoEntry: false }) ?? statSync(path.dirname(place), { throwIfNoEntry: false });
   return there?.ctimeMs ?? 0;

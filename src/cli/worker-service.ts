@@ -64,7 +64,7 @@ async function openSurface({ host, port }: WorkerServiceOptions, watched: Watche
 }
 
 /**
- * Stops the machine, then its surface, so that probes report draining until the end; nothing else keeps the process
+ * Stops the machine, then its surface, so that probes report draining until the end; afterwards the process is not kept
  * alive.
  */
 async function stop(machine: Machine, drainMs: number, resources: AsyncDisposableStack): Promise<void> {

@@ -37,8 +37,8 @@ const FLAGS = [
 ];
 
 /**
- * Servers and machines may share a configuration, in which the server may run calls itself; a machine always serves a
- * fleet.
+ * Servers and machines may share a configuration, in which the server may run calls itself; a machine always belongs to
+ * a fleet.
  */
 const IN_A_FLEET: Override = {
   path: ["executor", "kind"],

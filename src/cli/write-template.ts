@@ -39,7 +39,7 @@ async function filesIn(folder: string): Promise<readonly string[]> {
     .map(({ parentPath, name }) => path.relative(folder, path.join(parentPath, name)));
 }
 
-/** npm leaves files of this name out of what it packs. */
+/** npm omits files of this name from packages. */
 function shownName(file: string): string {
   return file === "gitignore" ? ".gitignore" : file;
 }
