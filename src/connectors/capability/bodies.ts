@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import type { BinaryBody, RemoteAnswer, RemoteRequest } from "../../kernel/guest/host.ts";
 
-/** Media types whose answers are bytes: as a text, they would be noise. */
+/** Media types of answers that are bytes: as a text, they would be noise. */
 const BINARY =
   /^\s*(?:image\/(?!svg)|audio\/|video\/|font\/|application\/(?:octet-stream|pdf|zip|gzip|x-tar|x-7z-compressed|wasm|msword|vnd\.(?:ms-|openxmlformats))\b)/i;
 const TEXT =
@@ -9,8 +9,8 @@ const TEXT =
 const CHARSET = /;\s*charset\s*=\s*"?([\w.:-]{1,40})/i;
 
 /**
- * The body of an answer: text, by its charset and without a byte-order mark, or bytes where its media type says so, or where
- * it is neither of a text's type nor UTF-8.
+ * The body of an answer: text, by its charset and without a byte-order mark; bytes if its media type is binary, or if
+ * it neither has the media type of a text nor is UTF-8.
  */
 export function answerBody(bytes: Buffer, contentType: string): RemoteAnswer["body"] {
   if (BINARY.test(contentType)) return { base64: bytes.toString("base64") };
@@ -22,7 +22,7 @@ export function answerBody(bytes: Buffer, contentType: string): RemoteAnswer["bo
   return new TextDecoder().decode(bytes);
 }
 
-/** `null` for UTF-8, and for what no decoder is known. */
+/** `null` for UTF-8, and for a charset without a decoder. */
 function decoderOf(label: string): TextDecoder | null {
   if (label === "" || /^utf-?8$/i.test(label)) return null;
   try {

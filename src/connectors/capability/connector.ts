@@ -22,7 +22,7 @@ class RemoteServers {
     this.#host = { ...host, connections: new Connections(fetch) };
   }
 
-  /** The connectors from now on. One that is the same keeps its rates and its slots. */
+  /** The connectors from now on. An unchanged one keeps its rates and its slots. */
   use(routes: readonly ConnectorRoute[]): void {
     const servers = routes.map((route) => {
       const old = this.#servers.get(route.name);
@@ -39,7 +39,7 @@ class RemoteServers {
     await this.#host.connections.close();
   }
 
-  /** Throws where it was removed. */
+  /** Throws if it was removed. */
   find(name: string): RemoteServer {
     const server = this.#servers.get(name);
     if (server === undefined) throw new Error(`the engine has no connector "${name}" any more, or not yet`);
@@ -80,7 +80,7 @@ function sessionFor(call: OpenCall, granted: readonly string[], servers: RemoteS
     isRepeatable: () => isRepeatable,
     invoke: (method, args) => {
       const asked = args as McpCall | RemoteRequest;
-      // The isolate holds the same operation: another one means that it is compromised.
+      // The isolate has the same operation: a different one means that it is compromised.
       if (asked.connector !== connector) throw otherOperation(tool);
       if (method === "call" && operation.kind === "mcp") {
         const { tool: name, arguments: text, isRead } = args as McpCall;

@@ -39,7 +39,7 @@ const INPUT_MAX = 8 * 1024 * 1024;
 /** Methods without effects on a server. */
 export const READING: ReadonlySet<string> = new Set(["GET", "HEAD", "QUERY"]);
 
-/** `connector`: carries out the operation of a connector's tool at its server. Only such a tool can use it. */
+/** `connector`: executes the operation of a connector's tool at its server. Only such a tool can use it. */
 export const CONNECTOR: ModuleCapability<readonly string[]> = {
   name: "connector",
   grants: nameGrants,

@@ -11,7 +11,10 @@ import type { RequestPermission, RequestPermit } from "../../kernel/broker/capab
 const BYTES_MAX = 8 * 1024 * 1024;
 const HOPS_MAX = 8;
 
-/** URLs below that of a connector's server, without a path that a server may read as a step up; `null` for no such URL. */
+/**
+ * Pattern of URLs below that of a connector's server, without a path that a server may read as a step up; `null` for an
+ * unsuitable URL.
+ */
 export function patternBelow(server: string): OriginPattern | null {
   const pattern = readOriginPattern(server);
   if (pattern === null || pattern.protocol === null || pattern.isWild) return null;

@@ -45,14 +45,14 @@ export interface RemoteCaller extends Pick<OpenCall, "callId" | "tool" | "signal
   readonly isRepeatable: boolean;
 }
 
-/** Statuses of a server that has not done what it was asked, and names a time to ask again. */
+/** Statuses of a server that has not executed the request, and names a time for a retry. */
 const BUSY: ReadonlySet<number> = new Set([429, 503]);
 /** Pause before asking a busy server again that names no time; it doubles. */
 const PAUSE_MS = 1_000;
 const REPEATS_MAX = 10;
-/** Status of a server that wants another token. */
+/** Status of a server that requires another token. */
 const UNAUTHORIZED = 401;
-/** Headers of an answer that belong to the connection, or to a user. */
+/** Headers of an answer that concern the connection, or a user. */
 const DROPPED: ReadonlySet<string> = new Set(["set-cookie", "set-cookie2", "transfer-encoding", "connection"]);
 
 /** The server of one connector, with its limits. */
@@ -75,7 +75,10 @@ export class RemoteServer {
     this.#slots = new WaitingSlots({ max: concurrency, reserved: Math.floor(concurrency / 4), waitMs: null, late });
   }
 
-  /** Sends a request, again while the server is busy and the call may wait. Rejects with an error that a tool may see. */
+  /**
+   * Sends a request, with retries while the server is busy and the call may wait. Rejects with an error that a tool may
+   * see.
+   */
   async request(request: RemoteRequest, caller: RemoteCaller): Promise<RemoteAnswer> {
     const hop = this.#hopOf(request);
     for (let repeats = 0; ; repeats++) {
@@ -163,7 +166,10 @@ export class RemoteServer {
     await (await this.#logins)?.close();
   }
 
-  /** Sends a request with the connector's token; once more with another token where the server has refused it before any effect. */
+  /**
+   * Sends a request with the connector's token; once more with another token if the server has refused it before any
+   * effect.
+   */
   async #sendWithToken(hop: RequestHop, caller: RemoteCaller, signal: AbortSignal): Promise<RemoteAnswer> {
     if (this.#logins === null) return this.#send(hop, null, caller, signal);
     const logins = await this.#logins;
@@ -225,7 +231,7 @@ async function openLogins(
   return new Opened(login, server, { connections, secrets, onReport });
 }
 
-/** A failure to get a token, as a tool may see it. */
+/** A failure to get a token, in the form that a tool may see. */
 async function shown(token: Promise<RequestToken>): Promise<RequestToken> {
   try {
     return await token;

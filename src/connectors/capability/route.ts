@@ -13,7 +13,7 @@ export interface ConnectorRoute {
   readonly query: readonly NamedValue[];
   /** Names of the secrets that its requests may carry. */
   readonly secrets: readonly string[];
-  /** How its requests get a token; `null` without one, and for a server that a session reaches. */
+  /** Source of tokens for its requests; `null` without one, and for a server with a session. */
   readonly login: LoginUse | null;
   readonly rateLimit: RateLimit | null;
   readonly concurrency: number;
@@ -22,16 +22,16 @@ export interface ConnectorRoute {
 
 export type NamedValue = readonly [name: string, value: string];
 
-/** Calls a tool of a session's server. Resolves with a `CallToolResult` as JSON, which nobody here reads. */
+/** Calls a tool of a session's server. Resolves with a `CallToolResult` as JSON, which is not parsed here. */
 export type CallSessionTool = (request: SessionToolCall, signal: AbortSignal) => Promise<string>;
 
 export interface SessionToolCall {
   readonly connector: string;
   readonly tool: string;
-  /** Tenant whose login the call uses, where each has one. */
+  /** Tenant whose login the call uses, if each tenant has one. */
   readonly tenant: string;
   /** A JSON object. */
   readonly args: string;
-  /** Whether a busy server may be asked again. */
+  /** Whether the request may be retried at a busy server. */
   readonly isRepeatable: boolean;
 }

@@ -13,23 +13,23 @@ const LIST_MS = 60_000;
 export interface ConnectorReport {
   readonly name: string;
   readonly kind: "openapi" | "mcp";
-  /** URL of its server; `null` for a process, and where the document could not be read. */
+  /** URL of its server; `null` for a process, and if the document could not be read. */
   readonly server: string | null;
-  /** Why it could not be read; `null` if it was. */
+  /** The reason why it could not be read; `null` if it was. */
   readonly problem: string | null;
   readonly tools: readonly { readonly name: string; readonly description: string }[];
-  /** Digest of the tools, for the option `pin`; `null` where they could not be read. */
+  /** Digest of the tools, for the option `pin`; `null` if they could not be read. */
   readonly digest: string | null;
   readonly pin: string | null;
   /** Operations that are not tools, with the reasons. */
   readonly findings: readonly ConnectorFinding[];
-  /** How an `auth` of the connector may be written, where it has none. */
+  /** Possible values of `auth` for the connector, if it has none. */
   readonly auths: readonly SuggestedAuth[];
 }
 
 /**
- * Reads the documents and asks the servers of connectors, without an engine. Throws a `TypeError` or a `RangeError` where
- * an option is invalid.
+ * Reads the documents and lists of the connectors' servers, without an engine. Throws a `TypeError` or a `RangeError`
+ * if an option is invalid.
  */
 export async function checkConnectors(options: ConnectorsOptions): Promise<readonly ConnectorReport[]> {
   const settings = resolveConnectorsOptions(options);
@@ -63,7 +63,7 @@ async function check(connector: ResolvedConnector, sources: Sources, fetch: Fetc
   }
 }
 
-/** Whether its options say how its requests are authenticated. */
+/** Whether its options define the authentication of its requests. */
 function hasAuth({ login, source }: ResolvedConnector): boolean {
   return login !== null || (source.kind !== "process" && source.headers.some(([name]) => name === "authorization"));
 }

@@ -24,7 +24,7 @@ export class ConnectorLogin implements AsyncDisposable {
     this.flow = new LoginFlow(new AuthorizationServer(settings, connections, secrets), store);
   }
 
-  /** Throws a `GloveboxError` where the connector has no login of a person, or the tenant none of its own. */
+  /** Throws a `GloveboxError` if the connector has no login of a person, or the tenant none of its own. */
   static async open(connector: ResolvedConnector, tenant: string, options: SourceOptions): Promise<ConnectorLogin> {
     const { name, login } = connector;
     if (login?.grant.kind !== "authorizationCode")
@@ -47,7 +47,9 @@ export class ConnectorLogin implements AsyncDisposable {
   }
 }
 
-/** Logs a connector of options in, without an engine. Throws where there is no such connector, or an option is invalid. */
+/**
+ * Logs in a connector from options, without an engine. Throws if there is no such connector, or an option is invalid.
+ */
 export function openConnectorLogin(name: string, tenant: string, options: ConnectorsOptions): Promise<ConnectorLogin> {
   const settings = resolveConnectorsOptions(options);
   const connector = settings.connectors.find((one) => one.name === name);

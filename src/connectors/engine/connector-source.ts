@@ -32,7 +32,7 @@ export interface SourceOptions {
   readonly logins: LoginStoreOptions;
 }
 
-/** Changes of a server that nobody asked for. */
+/** Changes on a server's own initiative. */
 export type SourceChange =
   { readonly kind: "up" } | { readonly kind: "list" } | { readonly kind: "lost"; readonly reason: string };
 
@@ -50,7 +50,7 @@ export class Sources {
     this.#options = options;
   }
 
-  /** Throws where a secret is not bound to the server. */
+  /** Throws if a secret is not bound to the server. */
   open(connector: ResolvedConnector, { onChange, onLogin }: SourceListener): ConnectorSource {
     const secrets = (this.#secrets ??= new Secrets(this.#options.secrets, process.env, () => undefined));
     const { name, source, trustsAnnotations, timeoutMs, login, concurrency } = connector;
@@ -93,14 +93,14 @@ function serverOf({ isPrivate }: ResolvedConnector, source: McpSource): McpServe
 
 type SessionRequest = Omit<SessionToolCall, "connector">;
 
-/** Where a connector's tools come from. */
+/** The source of a connector's tools. */
 export interface ConnectorSource extends AsyncDisposable {
   /** Calls a tool of its session; `null` for a document. Rejects with an error that a tool may see. */
   readonly call: ((request: SessionRequest, signal: AbortSignal) => Promise<string>) | null;
   /** Reaches its server now, if it waits to try again; `null` for a document. */
   readonly hasten: (() => void) | null;
   /**
-   * Rejects with an error that names the connector, `capability_failed` where the server of a document is down. `listMs`:
+   * Rejects with an error that names the connector, `capability_failed` if the server of a document is down. `listMs`:
    * time for the list of a session.
    */
   read(listMs?: number): Promise<ReadConnector>;
@@ -138,13 +138,13 @@ class DocumentSource implements ConnectorSource {
 
 class SessionSource implements ConnectorSource {
   readonly #session: McpSession;
-  /** Of the tools of the latest list: a model that knows one must not call another tool by it. */
+  /** Of the tools of the latest list: a model that has seen a name must not call another tool by it. */
   #names: RemoteNames = [];
   readonly #tenants: TenantSessions | null;
   readonly #connector: ResolvedConnector;
   readonly #timeoutMs: number;
 
-  /** `session`: that of the operator's login, with which the tools are listed. `tenants`: those of their own logins. */
+  /** `session`: that of the operator's login, which lists the tools. `tenants`: those of their own logins. */
   constructor(
     connector: ResolvedConnector,
     { session, tenants }: { readonly session: McpSession; readonly tenants: TenantSessions | null },
@@ -167,7 +167,7 @@ class SessionSource implements ConnectorSource {
     this.#tenants?.hasten();
   };
 
-  /** Asks a busy server again where the tool may be repeated. The signal ends that in time. */
+  /** Retries at a busy server if the tool may be repeated. The signal ends that in time. */
   async #callOn(
     session: McpSession,
     { tool, args, isRepeatable }: SessionRequest,
@@ -217,7 +217,7 @@ function writeListed({ tools, findings }: ListedTools): string {
   return `{"tools":[${tools.join(",")}],"findings":${JSON.stringify(findings)}}`;
 }
 
-/** The connector as the broker reaches it. `server`: the one that its document names. */
+/** The connector in the form for the broker. `server`: the one in its document. */
 export function routeOf(
   connector: ResolvedConnector,
   server: string | null,

@@ -17,7 +17,7 @@ export class Connectors implements ToolSource<ConnectorsSettings> {
   #open: Promise<(connector: ResolvedConnector) => RunningConnector> | null = null;
   readonly #logins = new PendingLogins();
   #running: ReadonlyMap<string, RunningConnector> = new Map();
-  /** Removed ones that have not let go of their servers. */
+  /** Removed ones that still use their servers. */
   readonly #closing = new Set<Promise<unknown>>();
 
   constructor(parts: SourceHost, options: SourceOptions) {
@@ -33,12 +33,12 @@ export class Connectors implements ToolSource<ConnectorsSettings> {
     return [...this.#running.values()].map(({ status }) => status);
   }
 
-  /** Names of those that need a login: the operator's, or that of a tenant. */
+  /** Names of connectors that need a login: the operator's, or that of a tenant. */
   needLogin(): readonly string[] {
     return [...this.#running.values()].filter((one) => one.needsLogin).map(({ connector }) => connector.name);
   }
 
-  /** Reads a connector's tools again. Rejects with a `GloveboxError` where it does not exist, or cannot be read. */
+  /** Reads a connector's tools again. Rejects with a `GloveboxError` if it does not exist, or cannot be read. */
   async refresh(name: string): Promise<ConnectorStatus> {
     const running = this.#running.get(name);
     if (running === undefined) throw noConnector(name);
@@ -74,7 +74,7 @@ export class Connectors implements ToolSource<ConnectorsSettings> {
     return call(request, signal);
   }
 
-  /** Reads the tools of new and changed connectors. Changes nothing, and rejects where one is not possible. */
+  /** Reads the tools of new and changed connectors. Changes nothing, and rejects if one cannot be used. */
   async prepare({ connectors: wanted }: ConnectorsSettings): Promise<PreparedSource> {
     const kept: RunningConnector[] = [];
     const added: RunningConnector[] = [];

@@ -17,15 +17,15 @@ const ACCEPT = "application/json, application/yaml, application/vnd.oai.openapi,
 const STATUS = { ok: 200, redirect: 300, wrong: 400, busy: 429, failed: 500 } as const;
 const SHOWN_MAX = 200;
 
-/** A document in the pieces in which it came: nothing here holds the thread for all of it. */
+/** A document in the pieces in which it arrived: the thread is not blocked for all of it. */
 interface Collected {
   readonly bytes: readonly Buffer[];
   readonly digest: string;
 }
 
 /**
- * The bytes of a connector's document. Rejects with a `GloveboxError` that names the connector: `capability_failed` where its
- * server is down, which may end, else `load_error`.
+ * The bytes of a connector's document. Rejects with a `GloveboxError` that names the connector: `capability_failed` if
+ * its server is down, which may be temporary, else `load_error`.
  */
 export async function readDocument(
   name: string,
@@ -49,7 +49,7 @@ async function readWhole(where: string, path: string): Promise<Collected> {
   }
 }
 
-/** Follows no redirect: the operator's URL is the one that is read. */
+/** Follows no redirect: only the operator's URL is read. */
 async function fetchWhole(
   where: string,
   { url, isPrivate }: Extract<DocumentPlace, { readonly kind: "url" }>,

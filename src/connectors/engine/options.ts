@@ -14,14 +14,16 @@ declare module "../../kernel/engine/options.ts" {
      * `name.operation`, and a policy rule allows them by `connector: [name]`.
      */
     readonly connectors?: { readonly [name: string]: ConnectorOptions };
-    /** Where the logins of connectors with an `auth` of OAuth are kept. */
+    /** The store of logins of connectors with an `auth` of OAuth. */
     readonly logins?: LoginOptions;
   }
 }
 
-/** Where the logins of connectors are kept: a file, or Redis for engines on several machines. Sealed. */
+/** The store of connectors' logins: a file, or Redis for engines on several machines. Sealed. */
 export interface LoginOptions {
-  /** Path of a file that engines of one machine share, or `:memory:`; else it is the file `logins.sqlite` of `stateDir`. */
+  /**
+   * Path of a file that engines of one machine share, or `:memory:`. Default: the file `logins.sqlite` of `stateDir`.
+   */
   readonly path?: string;
   /** Redis or Valkey instead of a file. Needs a secret. */
   readonly url?: string;

@@ -16,7 +16,7 @@ const PENDING_MS = 600_000;
 
 /** Logins of an engine's connectors that browsers are to finish, each once and in time. */
 export class PendingLogins implements AsyncDisposable {
-  /** By the state that only whoever began the login knows. */
+  /** By the state, which only the initiator of the login has. */
   readonly #pending = new Map<string, PendingLogin>();
   /** Those whose authorization server is still being asked. */
   #beginning = 0;
@@ -45,11 +45,11 @@ export class PendingLogins implements AsyncDisposable {
   }
 
   /**
-   * Takes the address to which a browser was sent back; `null` where no login waits for it. Rejects with a
+   * Takes the address to which a browser was sent back; `null` if no login waits for it. Rejects with a
    * `GloveboxError`.
    */
   finish(callback: URL): Promise<FinishedLogin> | null {
-    // Taken at once: a server that gets a code twice takes back what it gave for it.
+    // Taken at once: a server that gets a code twice revokes its tokens.
     const pending = this.#take(callback.searchParams.get("state") ?? "");
     return pending === undefined ? null : this.#finish(pending, callback);
   }

@@ -29,7 +29,7 @@ interface Prepared {
   readonly tools: readonly RegisteredTool[];
 }
 
-/** Pause before a server is asked again that is down; it doubles. */
+/** Pause before a retry at an unavailable server; it doubles. */
 const RETRY_MS = 1_000;
 const RETRY_MAX_MS = 60_000;
 /** Least time between two lists that a server's notifications cause. */
@@ -43,7 +43,7 @@ export class RunningConnector implements AsyncDisposable {
   readonly source: ConnectorSource;
   readonly #parts: SourceHost;
   readonly #routing: ConnectorRouting;
-  /** Its tools in the registry, and the digests of what they were made of, by name. */
+  /** Its tools in the registry, and the digests of their sources, by name. */
   readonly #own = new Map<string, RegisteredTool>();
   #digests: ReadonlyMap<string, string> = new Map();
   #read: ReadConnector | null = null;
@@ -92,7 +92,7 @@ export class RunningConnector implements AsyncDisposable {
     };
   }
 
-  /** Reads the tools, and registers none yet. Rejects where a document or an option is wrong; its server may be down. */
+  /** Reads the tools, and registers none yet. Rejects if a document or an option is wrong; its server may be down. */
   async prepare(): Promise<void> {
     try {
       this.#prepared = await this.#readTools();
@@ -104,7 +104,7 @@ export class RunningConnector implements AsyncDisposable {
     }
   }
 
-  /** Registers what was prepared. Cannot fail. */
+  /** Registers the prepared tools. Cannot fail. */
   start(): ToolsDifference {
     const prepared = this.#prepared;
     this.#prepared = null;
@@ -117,7 +117,7 @@ export class RunningConnector implements AsyncDisposable {
     return { added: [], removed: [], changed: [] };
   }
 
-  /** Reads the tools again and registers them. Rejects where its document or its server cannot be read. */
+  /** Reads the tools again and registers them. Rejects if its document or its server cannot be read. */
   refresh(): Promise<void> {
     const refreshed = this.#last.then(async () => {
       if (this.#isClosed) throw new GloveboxError("engine_closed", "the connector was removed");
@@ -125,7 +125,7 @@ export class RunningConnector implements AsyncDisposable {
         const prepared = await this.#readTools();
         if (this.#isClosed) return this.#forget(prepared.tools);
         const { steps, end } = this.#take(prepared);
-        // A server may say often that thousands of tools have changed.
+        // A server may often report changes of thousands of tools.
         await eachInTurns(steps, (step) => step());
         if (!this.#isClosed) end();
       } catch (error) {
@@ -145,7 +145,7 @@ export class RunningConnector implements AsyncDisposable {
     else if (this.#state === "down") this.refresh().catch(() => undefined);
   }
 
-  /** Somebody has logged in: a session that waits to try again does so now. */
+  /** A person has logged in: a session that waits for a retry now retries. */
   hasLoggedIn(tenant: string): void {
     this.noticeLogin({ connector: this.connector.name, tenant, state: "ready", reason: null, renewal: null });
     this.source.hasten?.();
@@ -158,7 +158,7 @@ export class RunningConnector implements AsyncDisposable {
       tenant === ""
         ? this.#login.state === state && this.#login.reason === reason
         : this.#tenants.has(tenant) === (state === "needed");
-    // The thread of a session that is down tells the same with each attempt.
+    // The thread of an unavailable session reports the same with each attempt.
     if (isSame && renewal === null) return;
     if (tenant === "") this.#login = { state, reason };
     else if (state !== "needed") this.#tenants.delete(tenant);
@@ -193,7 +193,7 @@ export class RunningConnector implements AsyncDisposable {
     return { read, tools };
   }
 
-  /** Takes a list in, unless the pin names another one: `steps` register one tool each, and `end` tells of it. */
+  /** Takes a list in, unless it contradicts the pin: `steps` register one tool each, and `end` reports it. */
   #take({ read, tools }: Prepared): { readonly steps: readonly (() => void)[]; readonly end: () => ToolsDifference } {
     const { name, pin } = this.connector;
     const { events } = this.#parts;
@@ -215,7 +215,7 @@ export class RunningConnector implements AsyncDisposable {
     const steps = [...tools.map((tool) => () => this.#put(tool)), ...gone.map((one) => () => this.#removeTool(one))];
     const end = (): ToolsDifference => {
       this.#rise();
-      // A pin that fits no list is told at once, a list that was not taken in once.
+      // A pin that matches no list is reported at once, a rejected list once.
       if (isTaken ? isChanged && !isFirst : !isKnown) {
         events.emit("connector:change", { connector: name, digest, isTaken, ...difference });
       }

@@ -10,10 +10,10 @@ interface TenantSession {
   usedMs: number;
 }
 
-/** Sessions of one MCP server with the logins of tenants: a session belongs to whoever opened it. */
+/** Sessions of one MCP server with the logins of tenants: a session belongs to the tenant that opened it. */
 export class TenantSessions implements AsyncDisposable {
   readonly #open: (tenant: string) => McpSession;
-  /** The one that was used last is the last. */
+  /** Least recently used first. */
   readonly #sessions = new Map<string, TenantSession>();
   readonly #closing = new Set<Promise<void>>();
 

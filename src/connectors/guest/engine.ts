@@ -3,7 +3,7 @@ import { callMcp } from "./mcp.ts";
 import { readMountFiles } from "./mount-files.ts";
 import { callOpenApi } from "./openapi.ts";
 
-/** Makes the engine of tools that other servers carry out: the host asks them, by a capability call. */
+/** Makes the engine of tools that other servers execute: the host sends the requests, after a capability call. */
 export function createEngine(): RuntimeEngine {
   let world: EngineWorld | null = null;
   const carryOut = (operation: Operation, input: unknown): Promise<unknown> => {

@@ -1,7 +1,7 @@
 import { parseWithBigInts } from "../../kernel/base/exact-json.ts";
 import type { AskConnector, McpOperation } from "../../kernel/guest/host.ts";
 
-/** A `CallToolResult`, of which nothing is certain. */
+/** A `CallToolResult`, from an untrusted server. */
 interface McpResult {
   readonly structuredContent?: unknown;
   readonly content?: unknown;
@@ -25,7 +25,9 @@ export async function callMcp(
   return readMcpResult(parseWithBigInts(answer as string) as McpResult, isTyped);
 }
 
-/** The output of a result: the structured content, else one text, else the list of blocks. Throws what the tool reports as an error. */
+/**
+ * The output of a result: the structured content, else one text, else the list of blocks. Throws the tool's own error.
+ */
 export function readMcpResult({ structuredContent, content, isError }: McpResult, isTyped: boolean): unknown {
   const blocks: readonly unknown[] = Array.isArray(content) ? content : [];
   if (isError === true) throw new McpToolError(wordsOf(blocks, structuredContent));

@@ -35,7 +35,7 @@ function bytesOf(property: string, { base64 }: FileArgument): Uint8Array {
   return bytes;
 }
 
-/** `told`: what the document says; empty where it says nothing. */
+/** `told`: the media type in the document; empty without one. */
 function mediaTypeOf({ mediaType }: FileArgument, told = ""): string {
   if (typeof mediaType === "string" && MEDIA_TYPE.test(mediaType)) return mediaType;
   return told === "" ? BYTES : told;
@@ -45,8 +45,8 @@ function mediaTypeOf({ mediaType }: FileArgument, told = ""): string {
 type Part = readonly [head: string, content: string];
 
 /**
- * The members of an object as `multipart/form-data` (RFC 7578): one part for each, and for each item of a list whose field
- * does not say that they are one text.
+ * The members of an object as `multipart/form-data` (RFC 7578): one part for each, and for each item of a list unless
+ * its field makes the list one text.
  */
 export function multipartBody(
   value: Readonly<Record<string, unknown>>,
@@ -64,7 +64,7 @@ export function multipartBody(
   return { body: { base64: encodeBase64(bytes) }, mediaType: `multipart/form-data; boundary=${boundary}` };
 }
 
-/** A member with a style of its own is written as in a form; of another, each item of a list is a part. */
+/** A member with its own style is written as in a form; of any other list, each item is a part. */
 function partsOf(form: OpenApiForm, member: unknown): readonly Part[] {
   const all = [member].flat().filter((one) => one !== null && one !== undefined);
   if (form.mediaType !== undefined || all.some(isFile)) return all.map((one) => partOf(form, one));

@@ -26,12 +26,12 @@ const STATUS = { redirect: 300, noContent: 204 } as const;
 const JSON_TYPE = /^(?:(?:application|text)\/|[^;]*\+)json(?![\w.+-])/i;
 /** Headers of answers that an output may have. */
 const TOLD = /^(?:link|etag|location|retry-after|x-total-count|(?:x-)?ratelimit(?:-[\w-]+)?)$/;
-/** A segment that a URL's reader takes for a step up or for nothing. */
+/** A segment that a URL parser reads as a step up or as empty. */
 const DOTS = /(?:^|\/)(?:\.|%2e){1,2}(?=\/|$)/i;
 
 type Arguments = Readonly<Record<string, unknown>>;
 
-/** The answer of a server that did not do what it was asked for. */
+/** The answer of a server that did not execute the request. */
 class AnswerError extends Error {
   override readonly name = "AnswerError";
 }
@@ -49,7 +49,7 @@ export async function callOpenApi(
   return { body, headers: Object.fromEntries(answer.headers.filter(([name]) => TOLD.test(name))) };
 }
 
-/** The request that an operation's arguments stand for. Throws an `ArgumentError`. */
+/** The request for an operation's arguments. Throws an `ArgumentError`. */
 export function requestOf({ connector, method, path, ...operation }: OpenApiOperation, args: Arguments): RemoteRequest {
   const given = operation.parameters.flatMap((parameter) => {
     const value = argumentOf(args, parameter.property);
@@ -76,7 +76,7 @@ export function requestOf({ connector, method, path, ...operation }: OpenApiOper
   return { connector, method, target: target + between + query.join("&"), headers, body };
 }
 
-/** `null` stands for an argument that is not there. */
+/** `null` means an absent argument. */
 function argumentOf(args: Arguments, name: string): unknown {
   return Object.hasOwn(args, name) ? (args[name] ?? undefined) : undefined;
 }
@@ -131,7 +131,7 @@ export function outputOf(
   try {
     return isJson || (type === "" && /^\s*[[{]/.test(body)) ? parseWithBigInts(body) : body;
   } catch {
-    // What the call has done is done: the text may say what.
+    // The call has had its effect: the text may describe it.
     if (isJson) warn(`the server answered ${method} ${path} with a text that is not JSON, though it says so`);
     return body;
   }

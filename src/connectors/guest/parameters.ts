@@ -1,6 +1,6 @@
 import type { OpenApiForm, OpenApiParameter } from "../../kernel/guest/host.ts";
 
-/** Arguments that the request cannot carry; the message says which, and what to send instead. */
+/** Arguments that the request cannot carry; the message names them, and a valid alternative. */
 export class ArgumentError extends TypeError {
   override readonly name = "ArgumentError";
 }
@@ -11,8 +11,8 @@ const RESERVED = /[!'()*]/g;
 const NOT_IN_HEADERS = /[^\t\u0020-\u007e\u0080-\u00ff]/;
 const HEX = 16;
 /**
- * What a reserved value keeps of RFC 3986's reserved characters: all that do not end a query, or a part of one (OpenAPI
- * 3.1.1, appendix E). Sequences that are percent-encoded stay so.
+ * The reserved characters of RFC 3986 that a reserved value keeps: all that do not end a query, or a part of one
+ * (OpenAPI 3.1.1, appendix E). Sequences that are percent-encoded stay so.
  */
 const KEPT = /%(?:3A|2F|3F|40|21|24|27|28|29|2A|2C|3B|3D)|%25(?=[\dA-Fa-f]{2})/g;
 
@@ -67,7 +67,7 @@ export function headerText(parameter: OpenApiParameter, value: unknown): string 
   return text;
 }
 
-/** Style `simple`. Where nothing is said of a nested value, it is written as JSON. */
+/** Style `simple`. A nested value without a description is written as JSON. */
 function simpleText({ style, isExploded }: OpenApiForm, value: unknown, encode: Encode): string {
   if (style === "json") return encode(JSON.stringify(value));
   if (Array.isArray(value)) return items(value, encode).join(",");
@@ -102,7 +102,10 @@ export function entriesOf(form: OpenApiForm, value: unknown, encode: Encode): re
   return pairs.length === 0 ? [] : [[name, pairs.flat().join(delimiter)]];
 }
 
-/** The members of an object as entries of a form, percent-encoded. Those that no field describes: objects as JSON, all else in style form. */
+/**
+ * The members of an object as entries of a form, percent-encoded. Members without a field: objects as JSON, all others
+ * in style form.
+ */
 export function formEntries(fields: readonly OpenApiForm[], value: object): readonly string[] {
   return membersOf(value).flatMap(([name, one]) => {
     const known = fields.find((field) => field.name === name);
@@ -117,7 +120,7 @@ export function wholeQuery({ property, style, fields = [] }: OpenApiParameter, v
   return formEntries(fields, value);
 }
 
-/** Style `cookie` of OpenAPI 3.2: as it is, where a cookie can have it. */
+/** Style `cookie` of OpenAPI 3.2: unchanged, if a cookie may contain it. */
 function plainCookie(text: string): string {
   if (!/[;,\s"\\]/.test(text) && !NOT_IN_HEADERS.test(text)) return text;
   throw new ArgumentError(
@@ -125,7 +128,10 @@ function plainCookie(text: string): string {
   );
 }
 
-/** Style `deepObject`. Below its first level the specification says nothing: names and indexes stand in brackets there too. */
+/**
+ * Style `deepObject`. Below its first level, which the specification leaves open, names and indexes are in brackets
+ * too.
+ */
 function deepEntries(name: string, value: unknown, encode: Encode): readonly TextEntry[] {
   if (value === null || value === undefined) return [];
   if (typeof value !== "object") return [[name, encode(textOf(value))]];
@@ -133,7 +139,7 @@ function deepEntries(name: string, value: unknown, encode: Encode): readonly Tex
   return members.flatMap(([key, one]) => deepEntries(name + encode(`[${key}]`), one, encode));
 }
 
-/** `null` stands for a value that is not there. */
+/** `null` means an absent value. */
 function items(list: readonly unknown[], encode: Encode): readonly string[] {
   return list.filter((item) => item !== null).map((item) => encode(textOf(item)));
 }

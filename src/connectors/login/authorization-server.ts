@@ -15,7 +15,7 @@ const TOKEN_MAX = 8_192;
 const LIFE_MAX_S = 366 * 24 * 3_600;
 const VISIBLE = /^[\x21-\x7e]+$/;
 
-/** A client as it is known to an authorization server. */
+/** A client in its registration at an authorization server. */
 export interface KnownClient {
   readonly clientId: string;
   /** Secret of a client that was registered with the login. */
@@ -26,7 +26,7 @@ export interface KnownClient {
 export interface TokenAnswer {
   readonly accessToken: string;
   readonly refreshToken: string | null;
-  /** Life of the access token from the time of the request on; `null` where the server says nothing. */
+  /** Life of the access token from the time of the request on; `null` if the server does not report it. */
   readonly lifeMs: number | null;
   readonly scope: string | null;
 }
@@ -88,7 +88,7 @@ export class AuthorizationServer {
     return this.fetch.admit(endpoint);
   }
 
-  /** Asks the token endpoint. `ask` may be called twice: after the first answer has told how wrong the clock is. */
+  /** Calls the token endpoint. `ask` may be called twice: after the first answer has shown the error of the clock. */
   async grant(
     known: KnownClient,
     ask: (oauth: typeof OAuth, request: GrantRequest) => Promise<OAuth.TokenEndpointResponse>,
@@ -130,7 +130,7 @@ export class AuthorizationServer {
     };
   }
 
-  /** All of its requests are admitted by `fetch`, which knows what the operator names. */
+  /** All of its requests are admitted by `fetch`, which has the operator's addresses. */
   httpOptions(oauth: typeof OAuth): RequestOptions {
     return { [oauth.customFetch]: this.fetch.send, [oauth.allowInsecureRequests]: true };
   }
@@ -164,7 +164,7 @@ export class AuthorizationServer {
     }
   }
 
-  /** Reads the metadata of RFC 8414, and else of OpenID Connect. They have to name the issuer that was asked. */
+  /** Reads the metadata of RFC 8414, and else of OpenID Connect. They have to name the requested issuer. */
   async #discover(issuer: URL): Promise<OAuth.AuthorizationServer> {
     const oauth = await loadOAuth();
     let failure: LoginFailure | null = null;

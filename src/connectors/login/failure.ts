@@ -1,7 +1,7 @@
-/** Why there is no token. Never contains words of a server, which may be secrets of ours. */
+/** The reason for a missing token. Never contains words of a server, which may be the operator's secrets. */
 export class LoginFailure extends Error {
   override readonly name = "LoginFailure";
-  /** `refused`: the same will fail again, until somebody logs in or changes the options. */
+  /** `refused`: it will fail again, until a person logs in or changes the options. */
   readonly kind: "refused" | "failed";
   readonly retryAfterMs: number | null;
   /** Error code of OAuth; empty without one. */
@@ -46,7 +46,7 @@ export function refusalOf(code: string, isPassing = false): LoginFailure {
   return new LoginFailure(kind, `the authorization server refuses: ${shown}`, null, CODES.has(code) ? code : "");
 }
 
-/** Whether a 401 says that the token was refused before anything was done. */
+/** Whether a 401 means that the token was refused before any effect. */
 export function isRefusedBefore(challenge: string): boolean {
   return /(?:^|,)\s*bearer\b/i.test(challenge);
 }

@@ -18,7 +18,7 @@ export interface KeptLogin {
   readonly seed: string | null;
   /** A client that was registered with the login. */
   readonly client: KnownClient | null;
-  /** Why the server refuses it; `null` for a login that works. */
+  /** The reason why the server refuses it; `null` for a login that works. */
   readonly refused: string | null;
 }
 
@@ -26,7 +26,7 @@ export function writeLogin(login: KeptLogin): string {
   return JSON.stringify(login);
 }
 
-/** `null` where the text is of another client, server or version. */
+/** `null` if the text is for another client, server or version. */
 export function readLogin(text: string, settings: LoginSettings): KeptLogin | null {
   const login: unknown = JSON.parse(text);
   if (!isObject(login) || login["identity"] !== identityOf(settings)) return null;
@@ -37,7 +37,7 @@ export function seedOf(token: string): string {
   return createHash("sha256").update(`glovebox seed ${token}`).digest("hex");
 }
 
-/** A login after an answer of the token endpoint. A server that gives no new refresh token lets the old one stay. */
+/** A login after an answer of the token endpoint. If the server gives no new refresh token, the old one stays. */
 export function renewedLogin(
   settings: LoginSettings,
   answer: TokenAnswer,
@@ -57,8 +57,8 @@ export function renewedLogin(
 }
 
 /**
- * Time that a stored access token has, by this machine's clock; `null` where nobody knows. A token from the future was
- * written by another clock, and counts as ended.
+ * Remaining time of a stored access token, by this machine's clock; `null` if it is unknown. A token from the future
+ * was written by another clock, and counts as expired.
  */
 export function leftMsOf({ obtainedMs, lifeMs, accessToken }: KeptLogin, nowMs = Date.now()): number | null {
   if (accessToken === null || obtainedMs > nowMs + FUTURE_MS) return 0;

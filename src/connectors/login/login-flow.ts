@@ -22,7 +22,7 @@ export interface GivenLogin {
 
 /** A login that a person finishes in a browser. */
 export interface BrowserLogin {
-  /** Where the person logs in. */
+  /** The URL at which the person logs in. */
   readonly url: string;
   readonly state: string;
   /** Takes the address to which the browser was sent back, and stores the login. Rejects with a `LoginFailure`. */
@@ -33,7 +33,7 @@ export interface BrowserLogin {
 export interface DeviceLogin {
   readonly userCode: string;
   readonly verificationUrl: string;
-  /** With the code in it, where the server has such a URL. */
+  /** With the code in it, if the server has such a URL. */
   readonly completeUrl: string | null;
   /** Waits for the person, and stores the login. Rejects with a `LoginFailure`. */
   readonly finish: (signal: AbortSignal) => Promise<GivenLogin>;
@@ -61,7 +61,7 @@ export class LoginFlow {
     this.#store = store;
   }
 
-  /** `redirectUri`: where the browser is sent back to. */
+  /** `redirectUri`: the address to which the browser is sent back. */
   async begin(redirectUri: string, tenant: string): Promise<BrowserLogin> {
     const oauth = await loadOAuth();
     const server = this.#server;
@@ -152,7 +152,7 @@ export class LoginFlow {
     };
   }
 
-  /** The client of the options, or one that is registered now (RFC 7591). */
+  /** The client of the options, or one registered now (RFC 7591). */
   async #client(oauth: typeof OAuth, as: OAuth.AuthorizationServer, redirectUri: string | null): Promise<KnownClient> {
     const { clientId, scope } = this.#server.settings;
     if (clientId !== null) return { clientId, clientSecret: null };

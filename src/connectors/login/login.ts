@@ -26,7 +26,7 @@ const RENEWAL_MS = 25_000;
 /** Pause after a failed renewal; it doubles. */
 const PAUSE_MS = 1_000;
 const PAUSE_MAX_MS = 60_000;
-/** Pause after a refusal, where the options may be mended at the server. */
+/** Pause after a refusal, as the options may be corrected at the server. */
 const REFUSED_PAUSE_MS = 60_000;
 const REFUSED_PAUSE_MAX_MS = 600_000;
 /** Least time between two looks into the store for another login. */
@@ -41,7 +41,7 @@ interface Trouble {
   readonly version: number;
 }
 
-/** The login of one connector, for all or for one tenant. It is renewed once for all who wait. */
+/** The login of one connector, for all tenants or for one. It is renewed once for all waiting calls. */
 export class Login {
   readonly #host: LoginHost;
   readonly #settings: LoginSettings;
@@ -59,7 +59,7 @@ export class Login {
   #lookedMs = -Infinity;
   #comparing: Promise<void> | null = null;
   #told: LoginReport["state"] | null = null;
-  /** Whether the attempt under way asks the server. */
+  /** Whether the current attempt sends a request to the server. */
   #hasAsked = false;
   /** Version of the last token that was not stored. */
   #alone = -1;
@@ -71,7 +71,7 @@ export class Login {
     this.#key = keyOfLogin(this.#settings, tenant);
   }
 
-  /** Whether nothing waits for it. */
+  /** Whether no call waits for it. */
   get isIdle(): boolean {
     return this.#renewing === null;
   }
@@ -108,7 +108,7 @@ export class Login {
     this.#rejected = version;
   }
 
-  /** Tells whether there is a login, without asking a server. */
+  /** Determines whether there is a login, without a request to a server. */
   async look(): Promise<void> {
     if (this.#settings.grant.kind !== "authorizationCode") return;
     try {
@@ -186,18 +186,18 @@ export class Login {
   #pauseMs({ kind, code, retryAfterMs }: LoginFailure): number {
     const times = 2 ** Math.min(this.#failures++, 20);
     if (kind === "failed") return Math.max(retryAfterMs ?? 0, Math.min(PAUSE_MAX_MS, PAUSE_MS * times));
-    // A person has to log in: nothing changes until then.
+    // A person has to log in: retries are useless until then.
     const isPerson = this.#settings.grant.kind === "authorizationCode";
     if (isPerson && (code === "invalid_grant" || code === "login_required")) return Number.POSITIVE_INFINITY;
     return Math.min(REFUSED_PAUSE_MAX_MS, REFUSED_PAUSE_MS * times);
   }
 
-  /** Waits for the claim, and asks the server unless another process has renewed it meanwhile. */
+  /** Waits for the claim, and sends the request unless another process has renewed the login meanwhile. */
   async #renewed(onSeen: (version: number) => void): Promise<HeldToken> {
     const untilMs = performance.now() + RENEWAL_MS;
     for (;;) {
       const opened = await this.#claim(onSeen);
-      // Nothing is lost without a store: the client gets another token whenever it asks.
+      // Nothing is lost without a store: the client gets another token on each request.
       if (opened === null) return await this.#askedAlone();
       const { store, isHeld, login, version } = opened;
       onSeen(version);
@@ -216,7 +216,7 @@ export class Login {
     }
   }
 
-  /** `null` where the store fails, and is not needed. */
+  /** `null` if the store fails, and is not needed. */
   async #claim(onSeen: (version: number) => void): Promise<(LoginClaim & { readonly store: LoginStore }) | null> {
     try {
       const store = await this.#host.store();
@@ -228,7 +228,7 @@ export class Login {
     }
   }
 
-  /** Throws where nobody has logged in, or the login was refused: nothing is claimed then, nor written. */
+  /** Throws if there is no login, or the login was refused: then there is neither a claim nor a write. */
   async #requireLogin(store: LoginStore, onSeen: (version: number) => void): Promise<void> {
     if (this.#settings.grant.kind !== "authorizationCode") return;
     const stored = await store.read(this.#key);
@@ -245,7 +245,7 @@ export class Login {
     return heldToken(answer.accessToken, --this.#alone, { sinceMs, lifeMs: answer.lifeMs });
   }
 
-  /** The stored token, where it is another than the one that this process has, and lives. */
+  /** The stored token, if it differs from that of this process, and is valid. */
   #fresh(kept: KeptLogin, version: number): HeldToken | null {
     const isKnown = version === this.#rejected || version === this.#token?.version;
     const leftMs = leftMsOf(kept);
@@ -255,7 +255,7 @@ export class Login {
     return heldToken(kept.accessToken, version, { sinceMs: performance.now(), lifeMs: leftMs });
   }
 
-  /** `null` where somebody has logged in meanwhile. */
+  /** `null` if a person has logged in meanwhile. */
   async #asked(
     store: LoginStore,
     { kept, version: claimed }: { readonly kept: KeptLogin | null; readonly version: number },
@@ -269,7 +269,7 @@ export class Login {
       const { origin } = await this.#host.server.tokenEndpoint();
       const sinceMs = performance.now();
       const { answer, login } = await this.#ask(kept, origin);
-      // Before anybody uses the new token: the server has let go of the old one.
+      // Written before the new token is used: the server has revoked the old one.
       const version = await store.write(this.#key, holder, writeLogin(login));
       if (version === null) return null;
       onSeen(version);
@@ -282,7 +282,7 @@ export class Login {
     }
   }
 
-  /** Asks for a token by the grant of the options. */
+  /** Requests a token by the grant of the options. */
   async #ask(
     kept: KeptLogin | null,
     origin: string,
@@ -313,12 +313,12 @@ export class Login {
     return { answer, login: renewedLogin(settings, answer, { origin, refreshToken, seed, client }) };
   }
 
-  /** The newest refresh token: a stored one, or that of the options. Throws where this server has given no such token. */
+  /** The newest refresh token: a stored one, or that of the options. Throws if none is from this server. */
   #refreshToken(kept: KeptLogin | null, endpoint: URL): string {
     const { grant } = this.#settings;
     if (grant.kind === "refreshToken") {
       const first = this.#host.server.secretFor(grant.token, endpoint, "body");
-      // Another first token of the operator is newer than what was stored.
+      // Another first token of the operator is newer than the stored one.
       const isOwn = kept !== null && kept.seed === seedOf(first) && kept.refused === null;
       if (!isOwn || kept.refreshToken === null) return first;
       return this.#sentTo(kept.refreshToken, kept, endpoint);
@@ -336,8 +336,8 @@ export class Login {
   }
 
   /**
-   * Ends the claim. A refused login is remembered, so that neither a restart nor another process asks again with it:
-   * returns its version.
+   * Ends the claim. A refused login is recorded, so that neither a restart nor another process tries it again. Returns
+   * its version.
    */
   async #giveUp(
     store: LoginStore,
@@ -368,7 +368,7 @@ export class Login {
     return new LoginFailure("refused", kept?.refused ?? "nobody has logged in", null, "login_required");
   }
 
-  /** A failure in words that name the connector and what to do. */
+  /** A failure in words that name the connector and the remedy. */
   #shown({ kind, message }: LoginFailure, retryAfterMs: number | null): LoginFailure {
     const { connector, grant } = this.#settings;
     const head = `the connector "${connector}"`;

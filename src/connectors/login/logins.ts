@@ -20,7 +20,7 @@ export interface RequestToken extends AccessToken {
   readonly secrets: TokenSecrets;
 }
 
-/** Tenants whose logins are held in memory; the others are read again. */
+/** Tenants whose logins are in memory; the others are read again. */
 const TENANTS_MAX = 1_000;
 /** Less than the time that a broker has to close. */
 const CLOSE_MS = 2_500;
@@ -33,7 +33,7 @@ export class Logins {
   readonly #server: string;
   readonly #host: LoginsHost;
   readonly #authorization: AuthorizationServer;
-  /** The one that was used last is the last. */
+  /** Least recently used first. */
   readonly #logins = new Map<string, { readonly login: Login; token: RequestToken | null }>();
   #store: Promise<LoginStore> | null = null;
 
@@ -63,7 +63,7 @@ export class Logins {
     return (entry.token = { value, version, secrets });
   }
 
-  /** A renewal under way is waited for: its refresh token may be the only one that is good. */
+  /** Waits for a current renewal: its refresh token may be the only valid one. */
   async close(): Promise<void> {
     await within(CLOSE_MS, Promise.all([...this.#logins.values()].map(({ login }) => login.settled())));
     const store = this.#store;

@@ -20,8 +20,8 @@ const SCOPES_MAX = 32;
 const SCOPE = /^[!#-[\]-~]{1,256}$/;
 
 /**
- * Asks a server without a token, and reads the metadata to which its refusal refers. `null` where it does not refuse, or
- * has none. Nothing that the metadata name is asked on a private address, but on the server's own origin.
+ * Sends a server a request without a token, and reads the metadata to which its refusal refers. `null` if it does not
+ * refuse, or has none. Addresses in the metadata must be public, except those on the server's own origin.
  */
 export async function findLogin(
   server: string,
@@ -46,7 +46,7 @@ export async function findLogin(
     if (!isOwn || typeof issuer !== "string" || URL.parse(issuer) === null) continue;
     const isHere = isPrivateHost(new URL(server)) && new URL(issuer).hostname === new URL(server).hostname;
     const settings = settingsOf(issuer, isPrivate);
-    // An issuer on a private address counts as named by the operator only where his own URL has that address.
+    // An issuer on a private address counts as named by the operator only if the operator's URL has that address.
     if (isPrivateHost(new URL(issuer)) && !isHere && !isPrivate) return null;
     const as = await new AuthorizationServer(settings, connections, { find: () => undefined }).metadata();
     return {
@@ -62,7 +62,7 @@ export async function findLogin(
   return null;
 }
 
-/** URL of the metadata in the server's refusal; empty where it names none, `null` where it does not refuse. */
+/** URL of the metadata in the server's refusal; empty if it names none, `null` if it does not refuse. */
 async function challengeOf(server: string, fetch: TokenFetch): Promise<string | null> {
   const { status, headers } = await fetch.send(server, {
     method: "POST",

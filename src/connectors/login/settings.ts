@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { LoginStoreOptions } from "../store/login-table.ts";
 
-/** How a client proves to an authorization server who it is. Secrets are named, not contained. */
+/** How a client authenticates to an authorization server. Secrets are named, not contained. */
 export type ClientProof =
   | { readonly kind: "none" }
   | { readonly kind: "basic" | "post"; readonly secret: string }
@@ -36,7 +36,7 @@ export interface LoginSettings {
   readonly audience: string | null;
   /** The resource that tokens are for (RFC 8707). */
   readonly resource: string | null;
-  /** Whether the authorization server may have an address that is not public, wherever its metadata says that it is. */
+  /** Whether the authorization server may have an address that is not public, at any address in its metadata. */
   readonly isPrivate: boolean;
 }
 

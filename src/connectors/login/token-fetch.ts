@@ -16,7 +16,7 @@ const ANSWER_BYTES = 64 * 1024;
 /** Longest time for one request, from the lookup of the name to the end of the answer. */
 const REQUEST_MAX_MS = 10_000;
 const RETRY_MAX_MS = 3_600_000;
-/** Difference of clocks that a server may have without anything being done about it. */
+/** Tolerated difference from a server's clock. */
 const SKEW_S = 20;
 /** Headers that matter to OAuth. */
 const KEPT = ["content-type", "www-authenticate"];
@@ -29,9 +29,9 @@ interface TokenRequest {
 }
 
 /**
- * Requests to an authorization server: over TLS and to public addresses, except where the operator's own options name
- * another; without redirects; with bounded answers and in bounded time. Its metadata is hostile, and decides no more
- * than the path and the public host of an endpoint.
+ * Requests to an authorization server: over TLS and to public addresses, unless the operator's own options name
+ * another; without redirects; with bounded answers and in bounded time. Its metadata is untrusted, and determines only
+ * the path and the public host of an endpoint.
  */
 export class TokenFetch {
   readonly #connections: Connections;
@@ -59,7 +59,7 @@ export class TokenFetch {
     return this.#skewS;
   }
 
-  /** Throws where a request to this URL is not made. */
+  /** Throws if requests to this URL are not permitted. */
   admit(text: string): URL {
     const url = URL.parse(text);
     if (url === null || url.username !== "" || url.password !== "")
@@ -138,7 +138,7 @@ async function accept(
   return new Response(isBodiless ? null : text, { status: statusCode, headers: Object.fromEntries(kept) });
 }
 
-/** Nobody here needs to know who has logged in, and an ID token's times would be checked by a clock that may be wrong. */
+/** Removes the ID token: it is not needed, and its times would be checked by a clock that may be wrong. */
 function withoutIdentity(text: string): string {
   if (!text.includes('"id_token"')) return text;
   try {

@@ -1,4 +1,4 @@
-/** Where the logins of connectors are kept: a file, or Redis for engines on several machines. */
+/** The store of connectors' logins: a file, or Redis for engines on several machines. */
 export type LoginStoreOptions =
   | {
       readonly kind: "file";
@@ -30,8 +30,8 @@ export interface LoginHolder {
 }
 
 /**
- * Texts by key, of which one process at a time may write a new one. A claim that nobody extends ends by itself, because
- * its process may have been killed. All methods reject with a `StoreError` where the store fails.
+ * Texts by key, which one process at a time may replace. A claim expires unless it is extended, because its process may
+ * have been killed. All methods reject with a `StoreError` if the store fails.
  */
 export interface LoginTable {
   read(key: string): Promise<StoredLogin | null>;
@@ -39,8 +39,8 @@ export interface LoginTable {
   /** Returns whether the owner still holds the claim. */
   extend(key: string, owner: string, leaseMs: number): Promise<boolean>;
   /**
-   * Writes a text, as durably as the store can, and ends the claim. A `holder` writes only where nobody has written since
-   * its claim; without one, whatever is there is replaced. Returns the new version, or `null` where nothing was written.
+   * Writes a text, as durably as the store can, and ends the claim. A `holder` writes only if there was no other write
+   * since its claim; without one, any text is replaced. Returns the new version, or `null` if nothing was written.
    */
   write(key: string, holder: LoginHolder | null, text: string): Promise<number | null>;
   remove(key: string): Promise<boolean>;

@@ -4,7 +4,7 @@ import { Script, ScriptRunner } from "../../fleet/redis/script.ts";
 import { importOptional } from "../../kernel/base/optional-package.ts";
 import type { LoginClaim, LoginHolder, LoginStoreOptions, LoginTable, StoredLogin } from "./login-table.ts";
 
-/** A login is a hash: `version`, `text`; its claim a key of its own, which Redis lets expire by its own clock. */
+/** A login is a hash: `version`, `text`; its claim a separate key, which expires by the clock of Redis. */
 const CLAIM = new Script(`
   local owner = redis.call("GET", KEYS[2])
   local held = (not owner or owner == ARGV[1]) and 1 or 0
@@ -48,7 +48,7 @@ export class RedisLogins implements LoginTable {
     this.#prefix = prefixOf(fleet, "logins");
   }
 
-  /** Begins to connect. Rejects where the optional package is missing. */
+  /** Begins to connect. Rejects if the optional package is missing. */
   static async open({ url, fleet }: Extract<LoginStoreOptions, { readonly kind: "redis" }>): Promise<RedisLogins> {
     const { RedisConnection: Connection } = await importOptional(
       "a store of logins in Redis",
@@ -72,7 +72,7 @@ export class RedisLogins implements LoginTable {
   }
 
   async write(key: string, holder: LoginHolder | null, text: string): Promise<number | null> {
-    // It is sent over the next connection, where this one is lost: nobody else has the new refresh token.
+    // It is sent over the next connection, if this one is lost: no other process has the new refresh token.
     const args = [holder === null ? "" : String(holder.version), text];
     return Number(await this.#runner.run({ script: WRITE, keys: this.#both(key), args, urgency: "later" })) || null;
   }

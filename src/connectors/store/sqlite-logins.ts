@@ -88,7 +88,7 @@ class LoginRows {
   readonly #sql: Statements<keyof typeof STATEMENTS>;
 
   constructor(database: DatabaseSync) {
-    // A server has let go of the old refresh token when this one is written: it has to outlive a power failure.
+    // The server has revoked the old refresh token when this one is written: it has to survive a power failure.
     database.exec("PRAGMA synchronous = FULL");
     this.#transaction = new SqliteTransaction(database);
     this.#sql = prepareAll(database, STATEMENTS);
@@ -135,7 +135,7 @@ class LoginRows {
     this.#sql.release.run(key, owner);
   }
 
-  /** Logins do not expire: a refresh token may be good for a year, and only its server knows. */
+  /** Logins do not expire: a refresh token may be valid for a year, which only its server can tell. */
   sweep(): number {
     return 0;
   }

@@ -5,10 +5,10 @@ import type { NamedValue } from "../capability/route.ts";
 import { placeholderOf } from "../../kernel/broker/capabilities/secrets/secrets.ts";
 import type { ClientProof, LoginGrant, LoginSettings } from "../login/settings.ts";
 
-/** How a client proves to an authorization server who it is. */
+/** How a client authenticates to an authorization server. */
 export type ClientAuthentication = "basic" | "post" | "private_key_jwt" | "none";
 
-/** A client of an authorization server, and what it asks tokens for. */
+/** A client of an authorization server, and the scope of its tokens. */
 export interface OAuthClient {
   /** The authorization server, whose metadata names its endpoints. Either this or `tokenUrl`. */
   readonly issuer?: string;
@@ -24,11 +24,13 @@ export interface OAuthClient {
   readonly keyId?: string;
   /** Algorithm of the key. Default: RS256. */
   readonly algorithm?: string;
-  /** How the client proves who it is. Default: `basic` with a secret, `private_key_jwt` with a key, `none` without both. */
+  /**
+   * Authentication of the client. Default: `basic` with a secret, `private_key_jwt` with a key, `none` without both.
+   */
   readonly clientAuth?: ClientAuthentication;
   /** Scopes, with spaces between them. */
   readonly scope?: string;
-  /** The parameter `audience`, which some servers want. */
+  /** The parameter `audience`, which some servers require. */
   readonly audience?: string;
   /** The resource that tokens are for (RFC 8707). Default: the URL of an MCP server, none for an API. */
   readonly resource?: string;
@@ -40,7 +42,7 @@ export interface AuthorizationCodeClient extends OAuthClient {
   readonly authorizationUrl?: string;
   /** Its endpoint of the device flow, in place of that of the metadata. */
   readonly deviceUrl?: string;
-  /** Whether each tenant has a login of its own. Default: one login for all. */
+  /** Whether each tenant has its own login. Default: one login for all. */
   readonly perTenant?: boolean;
 }
 
@@ -93,7 +95,7 @@ interface AuthContext {
   readonly isPrivate: boolean;
 }
 
-/** Reads `auth`. Throws a `TypeError` that names the option and what it must be. */
+/** Reads `auth`. Throws a `TypeError` that names the option and its valid values. */
 export function resolveAuth(given: unknown, context: AuthContext): ResolvedAuth {
   if (given === undefined) return NO_AUTH;
   const { where, mcp } = context;

@@ -23,7 +23,7 @@ function valuesOf(source: ResolvedConnector["source"]): readonly NamedValue[] {
 }
 
 /**
- * Throws a `TypeError` that names the connector and the secret, where a secret is missing, or is not bound to the
+ * Throws a `TypeError` that names the connector and the secret, if a secret is missing, or is not bound to the
  * connector's server and the place in which the connector puts it. `server`: `null` for a process.
  */
 export function checkSecrets(connector: ResolvedConnector, server: string | null, secrets: Secrets): void {
@@ -60,7 +60,7 @@ export function checkSecrets(connector: ResolvedConnector, server: string | null
   }
 }
 
-/** Throws where a secret of its login is missing. To which servers they are bound is checked when these are known. */
+/** Throws if a secret of its login is missing. Their bindings to servers are checked when these are known. */
 export function checkLoginSecrets({ name, login }: ResolvedConnector, secrets: Secrets): void {
   for (const named of login === null ? [] : secretsOfLogin(login)) {
     if (secrets.find(named) === undefined) throw missing(name, named);

@@ -14,7 +14,7 @@ import {
 } from "./openapi/keywords.ts";
 import { shortText } from "./remote-tool.ts";
 
-/** A schema of another server, as far as it can be used, and what was left away of it. */
+/** A schema of another server without its unusable parts, and a list of these. */
 export interface LoosenedSchema {
   readonly schema: JsonSchema;
   readonly findings: readonly string[];
@@ -22,7 +22,7 @@ export interface LoosenedSchema {
 
 /** Schemas in one; one with more is refused as a whole. */
 const SCHEMAS_MAX = 5_000;
-/** Mistakes of one schema that are told, and left away one after the other where only compiling it finds them. */
+/** Mistakes of one schema that are reported, and removed one after the other if only compiling it finds them. */
 const MISTAKES_MAX = 20;
 const SHOWN_MAX = 60;
 const LATER = "https://json-schema.org/draft/2020-12/schema";
@@ -31,8 +31,9 @@ const MAPS = ["properties", "patternProperties", "dependentSchemas", "definition
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * A schema without the parts that no check can use: a remote server judges its own arguments, and ours is a help. Forms of
- * draft-04 and of OpenAPI 3.0 are read as what they mean, and so are words of two dialects where none is named. Never throws.
+ * A schema without the parts that a check cannot use: a remote server checks its own arguments, and the check here only
+ * helps. Forms of draft-04 and of OpenAPI 3.0 are converted by their meaning, and so are keywords of two dialects if
+ * none is named. Never throws.
  */
 export function loosenSchema(schema: JsonSchema): LoosenedSchema {
   if (typeof schema === "boolean") return { schema, findings: [] };
@@ -68,7 +69,7 @@ class Loosening {
       this.#leave(pointer, value, "is no schema");
       return true;
     }
-    // What is deeper or larger is refused as it is by the limits of all schemas.
+    // Deeper or larger parts stay, and are refused by the limits of all schemas.
     if (++this.#schemas > SCHEMAS_MAX || pointer.length > SCHEMAS_MAX) return value;
     const read: Record<string, unknown> = {};
     const modern = modernized(withoutOldForms(value));
@@ -115,7 +116,7 @@ class Loosening {
 
   #dialect(value: unknown, pointer: string): unknown {
     if (dialectOf({ $schema: value }) !== undefined) return value;
-    // Draft-04's own forms are read as what they mean.
+    // Draft-04's own forms are converted by their meaning.
     if (typeof value === "string" && /draft-0[346]\//.test(value)) return undefined;
     return this.#leave(pointer, value, "is a dialect that is not known");
   }
@@ -135,7 +136,7 @@ class Loosening {
 
 const MEMBER = { writable: true, enumerable: true, configurable: true } as const;
 
-/** Draft-04 says in these what other drafts say in other words, or do not say. */
+/** Converts keywords that draft-04 writes in other forms than later drafts, or that these lack. */
 function withoutOldForms(schema: Json): Json {
   const { id, exclusiveMinimum, exclusiveMaximum, ...rest } = schema;
   return {
@@ -146,7 +147,7 @@ function withoutOldForms(schema: Json): Json {
   };
 }
 
-/** A list whose first items have schemas of their own, in the words of 2020-12. */
+/** A list whose first items have their own schemas, in the keywords of 2020-12. */
 function withLaterTuple({ items, additionalItems, ...rest }: Json): Json {
   if (!Array.isArray(items)) return items === undefined ? rest : { ...rest, items };
   const tuple = items.length === 0 ? {} : { prefixItems: items };
@@ -159,14 +160,14 @@ function kindOf(value: unknown): string {
   return typeof value === "object" ? "an object" : (JSON.stringify(value) ?? "nothing").slice(0, SHOWN_MAX);
 }
 
-/** A schema that could be compiled, and what came of it. */
+/** A compiled schema, and the result of compiling. */
 export interface CompiledSchema<Code> extends LoosenedSchema {
   readonly code: Code;
 }
 
 /**
- * Compiles a schema. What only compiling finds is left away where the error says, and at last the whole schema, for
- * `otherwise`. Throws what `compile` throws for that one.
+ * Compiles a schema. Mistakes that only compiling finds are removed at the place in the error, and finally the whole
+ * schema, for `otherwise`. Throws the error of `compile` for that one.
  */
 export function compileLoosened<Code>(
   { schema, findings }: LoosenedSchema,
@@ -194,7 +195,7 @@ function pointerOf({ details }: GloveboxError): string {
   return typeof pointer === "string" ? pointer : "";
 }
 
-/** A copy without what is at the pointer; `undefined` where that is the whole, or not there. */
+/** A copy without the part at the pointer; `undefined` if that is the whole, or does not exist. */
 function withoutPart(schema: JsonSchema, pointer: string): JsonSchema | undefined {
   const names = pointer.split("/").slice(1).map(nameOfSegment);
   const last = names.pop();
@@ -213,7 +214,7 @@ function withoutPart(schema: JsonSchema, pointer: string): JsonSchema | undefine
   return copy;
 }
 
-/** A copy without defaults: those of another server are told, and never sent. */
+/** A copy without defaults: those of another server are described, and never sent. */
 export function withoutDefaults(schema: JsonSchema): JsonSchema {
   return without(schema) as JsonSchema;
 }
@@ -222,7 +223,7 @@ const VALUES: ReadonlySet<string> = new Set(["const", "enum", "examples"]);
 
 function without(node: unknown, isMap = false): unknown {
   if (Array.isArray(node)) return node.map((one: unknown) => without(one));
-  // A long integer is an object, whose copy would be none.
+  // A long integer is an object, which a copy would destroy.
   if (!isObject(node) || isLongInteger(node)) return node;
   const kept = Object.entries(node).flatMap(([key, value]): readonly (readonly [string, unknown])[] => {
     if (isMap) return [[key, without(value)]];

@@ -32,8 +32,8 @@ export interface ConnectorSettings {
   /** `none`: tools have no descriptions of the server. */
   readonly descriptions?: "none";
   /**
-   * Whether its server may have an address that is not public. Default: only if its URL in these options, or that of its
-   * document with the same host, has such an address, or `localhost`, for a host.
+   * Whether its server may have an address that is not public. Default: only if its URL in these options, or that of
+   * its document with the same host, has such an address, or `localhost`, as host.
    */
   readonly private?: boolean;
 }
@@ -41,7 +41,7 @@ export interface ConnectorSettings {
 /** An MCP server. Values of headers and of variables may contain `{secret:NAME}`. */
 export interface McpConnector extends ConnectorSettings {
   readonly mcp: McpHttpServer | McpProcess;
-  /** How requests to a server of Streamable HTTP are authenticated. */
+  /** Authentication of requests to a server of Streamable HTTP. */
   readonly auth?: ConnectorAuth;
   /** Whether tools that the server calls read-only or idempotent are. Default: false. */
   readonly trustAnnotations?: boolean;
@@ -59,7 +59,7 @@ export interface McpProcess {
   readonly args?: readonly string[];
   /** All of its environment besides `PATH`, `HOME` and `LANG`. */
   readonly env?: { readonly [name: string]: string };
-  /** Working directory, by its path inside the sandbox. Default: an empty folder of its own. */
+  /** Working directory, by its path inside the sandbox. Default: a separate empty folder. */
   readonly cwd?: string;
   /**
    * Folders of this machine that it sees, by their paths inside its sandbox. `{ "/data": "ro" }` is the machine's folder
@@ -79,7 +79,10 @@ export interface OpenApiConnector extends ConnectorSettings {
     readonly document?: string;
     /** URL of the document. */
     readonly url?: string;
-    /** `sha256:` and the digest of the document at the URL: another one is not taken. Without a pin, whatever is there is taken. */
+    /**
+     * `sha256:` and the digest of the document at the URL: a different document is refused. Default: any document is
+     * accepted.
+     */
     readonly pin?: string;
     /** URL of the server. Default: the document's first, which may be relative to `url`. */
     readonly server?: string;
@@ -94,7 +97,7 @@ export interface OpenApiConnector extends ConnectorSettings {
      */
     readonly mounts?: readonly string[];
   };
-  /** How requests are authenticated. */
+  /** Authentication of requests. */
   readonly auth?: ConnectorAuth;
   readonly headers?: { readonly [name: string]: string };
   readonly query?: { readonly [name: string]: string };
@@ -103,7 +106,7 @@ export interface OpenApiConnector extends ConnectorSettings {
 /** A server whose operations become tools `name.operation`. */
 export type ConnectorOptions = McpConnector | OpenApiConnector;
 
-/** Where a connector's tools come from. Values may hold placeholders of secrets. */
+/** The source of a connector's tools. Values may contain placeholders of secrets. */
 export type ConnectorSource =
   | {
       readonly kind: "openapi";
@@ -116,7 +119,7 @@ export type ConnectorSource =
     }
   | McpSource;
 
-/** Where a document is. */
+/** Place of a document. */
 export type DocumentPlace =
   | { readonly kind: "file"; readonly path: string }
   | { readonly kind: "url"; readonly url: string; readonly pin: string | null; readonly isPrivate: boolean };
@@ -144,7 +147,7 @@ export interface ResolvedConnector {
   readonly hasDescriptions: boolean;
   readonly trustsAnnotations: boolean;
   readonly isPrivate: boolean;
-  /** How it gets tokens; `null` without an `auth` of OAuth. */
+  /** The source of its tokens; `null` without an `auth` of OAuth. */
   readonly login: LoginSettings | null;
 }
 
@@ -157,7 +160,7 @@ const TEXT_MAX = 8_192;
 const COMMON = ["tools", "pin", "rateLimit", "concurrency", "timeoutMs", "undo", "descriptions", "private", "auth"];
 const TIMEOUT_MAX_MS = 600_000;
 
-/** Throws a `TypeError` or a `RangeError` that names the option and what it must be. */
+/** Throws a `TypeError` or a `RangeError` that names the option and its valid values. */
 export function resolveConnectors(
   given: { readonly [name: string]: ConnectorOptions } | undefined,
 ): readonly ResolvedConnector[] {
@@ -288,7 +291,10 @@ function namesPrivate(source: ConnectorSource): boolean {
   return url !== null && isPrivateHost(new URL(url));
 }
 
-/** Whether the server of a connector may have an address that is not public: also where it is the one of its document's URL. */
+/**
+ * Whether the server of a connector may have an address that is not public: also if it has the host of its document's
+ * URL.
+ */
 export function mayBePrivate({ isPrivate, source }: ResolvedConnector, server: string | null): boolean {
   if (isPrivate || server === null || source.kind !== "openapi" || source.document.kind !== "url") return isPrivate;
   return source.document.isPrivate && new URL(source.document.url).host === new URL(server).host;

@@ -42,12 +42,12 @@ export interface ConnectorReading {
   readonly server: string | null;
   readonly digest: string;
   readonly findings: readonly ConnectorFinding[];
-  /** How the document's security schemes are written as an `auth`. */
+  /** The document's security schemes in the form of an `auth`. */
   readonly auths: readonly SuggestedAuth[];
 }
 
 const TOOLS_MAX = 2_500;
-/** Of one tool's line, in UTF-16 units: what is parsed in one piece. */
+/** Maximum length of one tool's line, in UTF-16 units: it is parsed in one piece. */
 const LINE_MAX = 512 * 1024;
 /** Of all lines. */
 const LINES_MAX = 24 * 1024 * 1024;
@@ -56,7 +56,7 @@ const FINDINGS_MAX = 500;
 /** For build processes, which import this module. */
 export const work: ModuleWork = (data, [text = ""]) => prepareRemote(data as ConnectorJob, text);
 
-/** Reads what a server says. Throws a `GloveboxError` where nothing of it can be read. */
+/** Reads a server's description of its tools. Throws a `GloveboxError` if no part of it can be read. */
 export function prepareRemote(
   job: ConnectorJob,
   text: string,
@@ -112,8 +112,8 @@ function readSource(
 }
 
 /**
- * A tool with its checks, and what was left away of its schemas: the server judges its arguments itself, and an answer that
- * differs from what it declares is no reason to lose what a call has done.
+ * A tool with its checks, and the removed parts of its schemas: the server checks its arguments itself, and an answer
+ * that contradicts its declaration is no reason to lose the result of a call.
  */
 function prepareTool(digested: DigestedTool): { readonly prepared: PreparedLine; readonly reasons: readonly string[] } {
   const { tool } = digested;
@@ -147,7 +147,7 @@ function prepareTool(digested: DigestedTool): { readonly prepared: PreparedLine;
   return { prepared: { ...digested, tool: usable, checks }, reasons };
 }
 
-/** Names of arguments, and which are required, without what their values are. */
+/** Names of arguments, and the required ones, without schemas of their values. */
 function namesOf(schema: JsonSchema): JsonSchema {
   if (!isObject(schema) || !isObject(schema["properties"])) return { type: "object" };
   const properties = Object.fromEntries(Object.keys(schema["properties"]).map((name) => [name, true]));

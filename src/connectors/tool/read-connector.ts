@@ -14,7 +14,10 @@ import type { ConnectorJob, ConnectorReading, PreparedLine } from "./prepare-rem
 /** Module that a build process imports: it reads answers of servers. */
 const READER = new URL(`./prepare-remote.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url).href;
 const DEADLINE_MS = 20_000;
-/** Of a document, in bytes: the limit of a job's texts. The heap of the build process holds it and its values. */
+/**
+ * Maximum size of a document, in bytes: the limit of a job's texts. The heap of the build process holds it and its
+ * values.
+ */
 export const DOCUMENT_MAX = 48 * 1024 * 1024;
 /** Of a server's list, in bytes. */
 const LIST_MAX = 8 * 1024 * 1024;
@@ -33,9 +36,9 @@ export interface ReadConnector extends ConnectorReading {
 export type RemoteNames = ConnectorJob["names"];
 
 /**
- * Reads what a server says of its tools, in a build process without files and network. `text`: a list as a text, a document
- * as its bytes, of at most `DOCUMENT_MAX`, which this process does not decode. `names`: those that its tools have had until
- * now. Rejects with a `GloveboxError`, `load_error`, that names the connector.
+ * Reads a server's description of its tools, in a build process without files and network. `text`: a list as a text, a
+ * document as its bytes, of at most `DOCUMENT_MAX`, which this process does not decode. `names`: the previous names of
+ * its tools. Rejects with a `GloveboxError`, `load_error`, that names the connector.
  */
 export async function readConnector(
   connector: ResolvedConnector,

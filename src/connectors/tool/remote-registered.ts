@@ -12,7 +12,7 @@ import { undoOf } from "./undo-options.ts";
 /** Time of a call beyond that of its request. */
 const SPARE_MS = 1_000;
 
-/** A connector's tool as the registry has it. It has no module, so nothing is bundled or inspected. */
+/** The registry's form of a connector's tool. It has no module, so nothing is bundled or inspected. */
 export function remoteTool(
   resolved: ResolvedConnector,
   { tool, checks, digest }: PreparedLine,

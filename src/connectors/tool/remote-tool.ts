@@ -16,13 +16,13 @@ export interface RemoteTool {
   readonly operation: Operation;
 }
 
-/** The tools of a connector, and what could not be made a tool. */
+/** The tools of a connector, and the parts that could not become a tool. */
 export interface RemoteTools {
   readonly tools: readonly RemoteTool[];
   readonly findings: readonly ConnectorFinding[];
 }
 
-/** A tool with the digest of what its server says of it, before any of it was cut. */
+/** A tool with the digest of its server's description, before any part was cut. */
 export interface DigestedTool {
   readonly tool: RemoteTool;
   readonly digest: string;
@@ -40,7 +40,7 @@ const PROPERTY_DESCRIPTION_MAX = 200;
 const NAME_SHOWN_MAX = 128;
 const CUT = "…";
 const DIGITS = 6;
-/** Members of a schema that hold data, in which nothing is a description. */
+/** Members of a schema that contain data, without descriptions. */
 const DATA: ReadonlySet<string> = new Set(["const", "default", "enum", "example", "examples"]);
 
 export interface CleanOptions {
@@ -48,13 +48,13 @@ export interface CleanOptions {
   /** Patterns of the names to keep; `null` for all. */
   readonly tools: readonly string[] | null;
   readonly hasDescriptions: boolean;
-  /** Names that the server's tools have had until now, by their own: no tool that appears takes one of them. */
+  /** Previous names of the server's tools, by their own names: a new tool gets none of them. */
   readonly names: readonly (readonly [own: string, name: string])[];
 }
 
 /**
- * Makes a server's tools fit for the registry: names of our alphabet, short descriptions without invisible characters.
- * Of tools that would share a name, the later ones have six digits of a digest of their own behind it.
+ * Makes a server's tools suitable for the registry: names of permitted characters, short descriptions without invisible
+ * characters. If tools would share a name, six digits of a tool's digest follow the name of each later one.
  */
 export function cleanTools(
   { tools, findings }: RemoteTools,
@@ -74,7 +74,7 @@ export function cleanTools(
       found.push({ tool: shown(tool.name), reason: `its name is longer than ${NAME_SHOWN_MAX} characters, or empty` });
       return [];
     }
-    // Whoever has had the name keeps it, else the first has it.
+    // The previous holder of the name keeps it, else the first tool gets it.
     const holder = same.find((one) => earlier.get(one.name) === full) ?? tool;
     return same.map((one) => {
       const own = one === holder ? full : `${full.slice(0, NAME_SHOWN_MAX - DIGITS - 1)}_${digitsOf(one.name)}`;
@@ -89,7 +89,7 @@ export function cleanTools(
   return { tools: cleaned, findings: found };
 }
 
-/** Digest of all tools, which a pin names. `server`: the URL that their document chose; empty where the operator did. */
+/** Digest of all tools, for pins. `server`: the URL that their document chose; empty if the operator chose it. */
 export function digestOfAll(tools: readonly Pick<DigestedTool, "digest">[], server: string): string {
   const digests = tools.map(({ digest }) => digest).toSorted();
   return `sha256:${hash("sha256", [server, ...digests].join("\n"))}`;
@@ -132,7 +132,7 @@ function cleanTool(tool: RemoteTool, name: string, hasDescriptions: boolean): Re
 
 /** A copy whose descriptions are cut, or left out. The schema has passed JSON, so it is a tree. */
 function cleanSchema(schema: JsonSchema, hasDescriptions: boolean): JsonSchema {
-  // A long integer is an object, whose copy would be none.
+  // A long integer is an object, which a copy would destroy.
   if (!isObject(schema) || isLongInteger(schema)) return schema;
   const parts = Object.entries(schema).flatMap(([key, value]): readonly (readonly [string, unknown])[] => {
     if (DATA.has(key)) return [[key, value]];
@@ -170,7 +170,7 @@ function digestOf(
   return hash("sha256", JSON.stringify(parts));
 }
 
-/** Whether a connector takes the tool that its server calls so. */
+/** Whether a connector uses the tool with this name at its server. */
 export function matcherOf(patterns: readonly string[] | null): (name: string) => boolean {
   const matches = patterns?.map(patternOf) ?? null;
   return (name) => matches === null || matches.some((pattern) => pattern.test(cleanName(name)));

@@ -8,7 +8,7 @@ export type OperationUndos = readonly (readonly [operation: string, undo: ToolUn
 
 const OPERATIONS_MAX = 1_000;
 
-/** Throws a `TypeError` that names the option and what it must be. */
+/** Throws a `TypeError` that names the option and its valid values. */
 export function resolveUndos(where: string, given: unknown): OperationUndos {
   if (given === undefined) return [];
   const schema = { type: "object", maxProperties: OPERATIONS_MAX, additionalProperties: UNDO };
@@ -20,7 +20,7 @@ export function resolveUndos(where: string, given: unknown): OperationUndos {
   return Object.entries(structuredClone(given as { readonly [operation: string]: ToolUndo }));
 }
 
-/** What undoes a tool of a connector. */
+/** The undo of a connector's tool. */
 export function undoOf({ name, undos }: WithUndos, tool: string): ToolUndo | undefined {
   return undos.find(([operation]) => `${name}.${operation}` === tool)?.[1];
 }

@@ -30,7 +30,7 @@ export interface ConnectionHost {
   readonly limits: McpLimits;
   readonly clean: Clean;
   readonly onChanged: () => void;
-  /** Called once; nothing works afterwards. */
+  /** Called once; the connection is unusable afterwards. */
   readonly onLost: (failure: McpFailure) => void;
   readonly onGroup: (pid: number | null) => void;
 }
@@ -38,7 +38,7 @@ export interface ConnectionHost {
 const CLIENT = { name: "glovebox", version: "1" };
 const CHANGED_DEBOUNCE_MS = 200;
 const TERMINATE_MS = 1_000;
-/** Commands that download what they run. */
+/** Commands that download the program that they run. */
 const DOWNLOADS = /(?:^|\/)(?:npx|bunx|pnpx|uvx|pipx)$/;
 const PEER_SHOWN = 100;
 const HEADER_EXTENSION = '"x-mcp-header"';
@@ -63,7 +63,7 @@ export class McpConnection {
   readonly #failures: Failures;
   #client: Sdk.Client | null = null;
   #wire: Wire | null = null;
-  /** Tools whose arguments go into headers as well, by name. */
+  /** Tools whose arguments are sent in headers as well, by name. */
   #mirrored = new Map<string, Sdk.Tool>();
   readonly #marks = new DigitMarks();
   #isOver = false;
@@ -74,7 +74,7 @@ export class McpConnection {
     this.#failures = new Failures(host.sdk, host.server.kind === "http" ? new URL(host.server.url) : null, host.clean);
   }
 
-  /** Connects. A server that ends when it is asked for a newer revision is asked again in the old way. */
+  /** Connects. A server that ends at the handshake of a newer revision gets the old one. */
   async open(): Promise<McpPeer> {
     const { server } = this.#host;
     try {
@@ -161,7 +161,7 @@ export class McpConnection {
         getValidator: () => (input: unknown) => ({ valid: true, data: input as never, errorMessage: undefined }),
       },
     });
-    // An older server may ask in spite of what the client offers.
+    // An older server may send requests in spite of the client's capabilities.
     client.fallbackRequestHandler = (request) => {
       if (request.method === "elicitation/create") return Promise.resolve({ action: "decline" });
       return Promise.reject(new sdk.ProtocolError(sdk.METHOD_NOT_FOUND, "not offered"));
@@ -246,7 +246,7 @@ export class McpConnection {
     return { ...failure, message: end.message, detail: end.detail };
   }
 
-  /** After a failure that may be of the whole server: asks for a sign of life, and gives the connection up without one. */
+  /** After a failure that may affect the whole server: sends a ping, and closes the connection without an answer. */
   async #checkAlive(): Promise<void> {
     if (this.#isChecking) return;
     this.#isChecking = true;
@@ -270,7 +270,7 @@ export class McpConnection {
   }
 }
 
-/** A likely reason why a process does not start. */
+/** A likely reason for a process that does not start. */
 function hintOf(server: StdioServer): string | null {
   const unseen = unseenWords(server);
   const words =

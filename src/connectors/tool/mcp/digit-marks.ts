@@ -7,8 +7,8 @@ const DATA = "data:";
 const LINE_END = 10;
 
 /**
- * Carries long integers through the protocol's own library, which parses messages by `JSON.parse`: they are strings with a
- * mark while it has them. The mark is of one connection, so that no server can know it.
+ * Carries long integers through the protocol's own library, which parses messages by `JSON.parse`: in the library, they
+ * are strings with a mark. The mark is random for each connection, so that no server can know it.
  */
 export class DigitMarks {
   readonly #mark = `\\u0001${randomBytes(MARK_BYTES).toString("hex")}:`;
@@ -19,7 +19,7 @@ export class DigitMarks {
     return mayHaveLongInteger(json) ? quoteLongIntegers(json, this.#mark) : json;
   }
 
-  /** JSON of what the library made of a message, with its long integers. */
+  /** JSON of a message from the library, with its long integers. */
   unmark(json: string): string {
     return json.includes(this.#mark) ? json.replaceAll(this.#marked, "$1") : json;
   }

@@ -1,16 +1,16 @@
-/** Why a server gave no answer. */
+/** The reason for a server's missing answer. */
 export interface McpFailure {
   /** For the caller: without secrets and paths of the host. */
   readonly message: string;
-  /** More for the operator, such as the end of the server's stderr. */
+  /** Details for the operator, such as the end of the server's stderr. */
   readonly detail: string | null;
   /** Whether the same may succeed later. */
   readonly isTransient: boolean;
-  /** Whether the server may have received the request, and so have done something. */
+  /** Whether the server may have received the request, which may have had effects. */
   readonly isSent: boolean;
-  /** Whether the server asks to come back later; after this time where it names one. */
+  /** Whether the server is busy: a retry is permitted later, after `retryAfterMs` if the server names a time. */
   readonly isBusy: boolean;
-  /** Whether there is no token until somebody logs in, or mends the connector's options. */
+  /** Whether there is no token until a person logs in, or corrects the connector's options. */
   readonly needsLogin: boolean;
   readonly retryAfterMs: number | null;
 }
@@ -37,7 +37,7 @@ export class McpError extends Error {
   }
 }
 
-/** Takes secrets out of a text, before anything is cut off: half of a secret would not be found. */
+/** Removes secrets from a text, before it is cut: half of a secret would not be found. */
 export type Clean = (text: string) => string;
 
 /** The words of a server, cut, and without line ends and invisible characters. `text`: without secrets. */

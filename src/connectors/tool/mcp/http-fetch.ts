@@ -19,7 +19,7 @@ import type { HttpServer } from "./server.ts";
 
 /** Statuses of responses without a body. */
 const BODILESS: ReadonlySet<number> = new Set([101, 103, 204, 205, 304]);
-/** Statuses with which a server asks to come back later. */
+/** Statuses with which a server requests a later retry. */
 const LATER: ReadonlySet<number> = new Set([429, 503]);
 const LATER_MAX_MS = 3_600_000;
 const UNAUTHORIZED = 401;

@@ -1,7 +1,7 @@
 import { McpError } from "./failure.ts";
 import type { McpLimits } from "./limits.ts";
 
-/** Bounds the messages and bytes that a server sends, asked or not: each costs time to read. */
+/** Bounds the messages and bytes that a server sends, with and without a request: each costs time to read. */
 export class Inflow {
   readonly #limits: McpLimits;
   #sinceMs = performance.now();

@@ -1,13 +1,13 @@
 const KIB = 1024;
 const MIB = 1024 * KIB;
 
-/** Limits of what an MCP server may send, use and take. */
+/** Limits of an MCP server: messages, resources and times. */
 export interface McpLimits {
   /** Longest message: one answer, or one page of a list. */
   readonly messageBytes: number;
   /**
-   * Brackets and commas of a message: they bound the memory that reading it takes. A thread that runs out of memory ends
-   * its process.
+   * Brackets and commas of a message: they bound the memory for reading it. A thread that runs out of memory ends its
+   * process.
    */
   readonly messageParts: number;
   /** Bytes of longer messages that are read and discarded before the connection is ended. */
@@ -33,16 +33,16 @@ export interface McpLimits {
   readonly probeMs: number;
   readonly listMs: number;
   readonly aliveMs: number;
-  /** Time in which a server may end by itself when it is closed. */
+  /** Time that a closed server has to end itself. */
   readonly closeMs: number;
   /** Delays before the next connection, in milliseconds. */
   readonly backoffMinMs: number;
   readonly backoffMaxMs: number;
-  /** Shortest time between two lists that the server's `ttlMs` asks for. */
+  /** Minimum time between two lists, for any `ttlMs` of the server. */
   readonly ttlMinMs: number;
   /** Heap of the thread, in MiB. */
   readonly heapMb: number;
-  /** Processes and threads of a server in its sandbox, their memory, and what their own folders hold. */
+  /** Processes and threads of a server in its sandbox, their memory, and the size of their own folders. */
   readonly processes: number;
   readonly memoryBytes: number;
   readonly fileBytes: number;

@@ -3,7 +3,7 @@ import { McpError } from "./failure.ts";
 import type { McpLimits } from "./limits.ts";
 
 const LINE_END = 10;
-/** Length of the beginning and the end of a message that are kept, in which its number stands. */
+/** Length of the kept beginning and end of a message, which contain its number. */
 const EDGE = 256;
 
 /** A part of the input: a line, or the beginning and the end of one that is too long to be read. */
@@ -65,7 +65,7 @@ function endOf(bytes: Buffer): string {
   return bytes.subarray(-EDGE).toString("latin1");
 }
 
-/** The number of the request that a long message answers, by its beginning or its end; `null` where it is not there. */
+/** The number of the request that a long message answers, by its beginning or its end; `null` if neither has it. */
 export function numberIn(edges: string): number | null {
   const [begin = "", end = ""] = edges.split("\n");
   const [, first] = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\s*,/.exec(begin) ?? [];

@@ -11,7 +11,7 @@ export type AskPage = (cursor: string | null) => Promise<unknown>;
 type Finding = ListedTools["findings"][number];
 
 const REASON_NAME_MAX = 64;
-/** Kept of a description, which is cut again where it is shown. */
+/** Kept length of a description, which is cut again for display. */
 const DESCRIPTION_MAX = 4_000;
 const HINTS = {
   readOnlyHint: "readOnly",
@@ -22,7 +22,7 @@ const HINTS = {
 
 interface ListingOptions {
   readonly connector: string;
-  /** Whether what the server says of effects is believed. */
+  /** Whether the server's annotations about effects are trusted. */
   readonly trustAnnotations: boolean;
   readonly limits: McpLimits;
   readonly clean: Clean;
@@ -79,7 +79,7 @@ export class Listing {
     if (warning !== null) this.#find(name, warning);
     const known = this.#tools.get(name);
     if (known !== undefined) {
-      // A call names one of them only: the server decides which.
+      // A call names only one of them: the server would decide which.
       if (known !== json) this.#find(name, "two tools have this name; the first of them is taken");
       return true;
     }
@@ -146,7 +146,7 @@ function readTool(tool: unknown, { connector, trustAnnotations, limits, clean }:
   const json = jsonOf({
     name,
     description: clean(said).slice(0, DESCRIPTION_MAX),
-    // What cannot be used of them is left away later, where it is told.
+    // Unusable parts of them are removed later, and reported there.
     inputSchema: isObject(inputSchema) ? inputSchema : { type: "object" },
     ...(isTyped ? { outputSchema } : {}),
     annotations: hints,
@@ -173,7 +173,7 @@ function readHints(annotations: unknown): ToolAnnotations {
   return Object.fromEntries(said);
 }
 
-/** `null` where the value is nested too deeply to be written. */
+/** `null` if the value is nested too deeply to be written. */
 function jsonOf(value: object): string | null {
   try {
     return JSON.stringify(value);

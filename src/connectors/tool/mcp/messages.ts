@@ -19,7 +19,7 @@ export interface ThreadSettings {
   /** The folder of this process's control groups; `null` for none. */
   readonly groups: string | null;
   readonly limits: McpLimits;
-  /** How its requests get a token, and whose. */
+  /** The source of tokens for its requests, and their tenant. */
   readonly login: LoginUse | null;
   readonly tenant: string;
 }
@@ -28,13 +28,13 @@ export interface ThreadSettings {
 export interface ListedTools {
   readonly tools: readonly string[];
   readonly findings: readonly { readonly tool: string | null; readonly reason: string }[];
-  /** Time for which the server says that the list is fresh; 0 where it says nothing. */
+  /** Time for which the list is fresh, from the server; 0 without one. */
   readonly ttlMs: number;
 }
 
 /** A server that has answered. */
 export interface McpPeer {
-  /** Its own words, which nobody has checked. */
+  /** Its own words, unchecked. */
   readonly name: string;
   readonly version: string;
   /** Protocol revision: `2026-07-28`. */
@@ -66,7 +66,7 @@ export type FromThread =
   /** JSON of a `CallToolResult`. */
   | { readonly kind: "answered"; readonly request: number; readonly text: string }
   | { readonly kind: "failed"; readonly request: number; readonly failure: McpFailure }
-  /** The server says that its tools have changed. */
+  /** The server reports a change of its tools. */
   | { readonly kind: "changed" }
   | { readonly kind: "lookup"; readonly lookup: number; readonly hostname: string }
   | { readonly kind: "login"; readonly report: LoginReport }

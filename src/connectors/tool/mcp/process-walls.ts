@@ -2,7 +2,10 @@ import { isObject } from "../../../kernel/base/json.ts";
 import { readFolder } from "../../../kernel/broker/capabilities/fs/mounts.ts";
 import type { McpFolder } from "./server.ts";
 
-/** Folders of the host that a server sees, by their absolute paths inside. A mode alone: the host's folder of that path. */
+/**
+ * Folders of the host that a server sees, by their absolute paths inside. Only a mode: the host's folder of the same
+ * path.
+ */
 export interface ProcessFolders {
   readonly [path: string]: "ro" | "rw" | McpFolder;
 }

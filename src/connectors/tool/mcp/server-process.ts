@@ -18,11 +18,11 @@ export interface ServerProcess {
   readonly stdin: Writable;
   readonly stdout: Readable;
   readonly stderr: Readable;
-  /** Its process group, where nothing else ends the processes with this thread. */
+  /** Its process group, if the end of this thread does not end its processes. */
   readonly group: number | null;
-  /** Resolves with how it ended, when none of its processes holds the pipes. Never rejects. */
+  /** Resolves with the reason for its end, when none of its processes has the pipes open. Never rejects. */
   readonly ended: Promise<string>;
-  /** Ends all of its processes, after a time in which it may end by itself. */
+  /** Ends all of its processes, after a time in which it may end itself. */
   close(): Promise<void>;
 }
 
@@ -41,7 +41,7 @@ const NETWORK: readonly string[] = [
 const KILL_MS = 10_000;
 const PATH = "/usr/local/bin:/usr/bin:/bin";
 
-/** Words of a command that name something which the sandbox does not show, counted from 1: a usual reason for its end. */
+/** Words of a command that name paths outside the sandbox, counted from 1: a usual reason for its end. */
 export function unseenWords({ command, args, folders, sandbox }: StdioServer): readonly number[] {
   if (sandbox === "off") return [];
   const seen = [...PROGRAMS, "/proc", "/dev", "/etc", ...folders.keys()];
@@ -105,7 +105,7 @@ function endedWith(exitCode: number | null): string {
   return exitCode === null ? "it was ended" : `it ended with exit code ${exitCode}`;
 }
 
-/** Sandbox of a server: all programs of the host, read-only, folders of its own, and the folders that it is given. */
+/** Sandbox of a server: all programs of the host, read-only, its own folders, and the granted folders. */
 function serverInside(server: StdioServer, env: ReadonlyMap<string, string>, limits: McpLimits): Inside {
   const { command, args, folders, network } = server;
   const { folderBytes, folderEntries, fileBytes, processes, memoryBytes } = limits;
@@ -134,14 +134,14 @@ function serverInside(server: StdioServer, env: ReadonlyMap<string, string>, lim
   };
 }
 
-/** Shows what a link points to, because its target may be a folder that is not shown. */
+/** Shows the target of a link, which may be in a hidden folder. */
 function showFile(path: string): readonly string[] {
   return isLink(path) ? ["--ro-bind", path, path] : readOnly([path]);
 }
 
 /**
- * Kills the process group when the lifeline closes, as it does when the engine ends, in whatever way. The background
- * process is in the group as well.
+ * Kills the process group when the lifeline closes, as it does at any end of the engine. The background process is in
+ * the group as well.
  */
 const BARE = `( exec </dev/null >/dev/null 2>&1; read -r _ <&3; kill -9 0 ) &
 exec "$@" 3<&-`;
@@ -192,7 +192,7 @@ async function endOf(child: ChildProcess): Promise<string> {
   return await new Promise((resolve) => {
     child.once("error", () => resolve("its command could not be started"));
     child.once("exit", (code, signal) => {
-      // What it left behind may hold the pipes.
+      // Processes that it left behind may have the pipes open.
       killGroup(child);
       resolve(signal === null ? endedWith(code) : `it was ended by ${signal}`);
     });

@@ -25,7 +25,7 @@ export interface StdioServer {
   readonly args: readonly string[];
   /** All of its environment besides `PATH`, `HOME` and `LANG`. Secrets are placeholders. */
   readonly env: ReadonlyMap<string, string>;
-  /** Working directory, as the server sees it; `null` for the home of its sandbox. */
+  /** Working directory, by its path inside the sandbox; `null` for the home of its sandbox. */
   readonly cwd: string | null;
   /** Folders of the host, by their paths inside. */
   readonly folders: ReadonlyMap<string, McpFolder>;

@@ -26,11 +26,11 @@ export interface McpSessionOptions {
   readonly server: McpServer;
   /** Whether tools that the server calls read-only or idempotent are. Default: false. */
   readonly trustAnnotations?: boolean;
-  /** Those of the connector, with their values. */
+  /** The secrets of the connector, with their values. */
   readonly secrets?: { readonly [name: string]: SecretOptions };
   readonly fetch?: FetchOptions;
   readonly limits?: Partial<McpLimits>;
-  /** How its requests get a token. */
+  /** The source of tokens for its requests. */
   readonly login?: LoginUse | null;
   /** Tenant of the token, where each has a login. */
   readonly tenant?: string;
@@ -77,8 +77,8 @@ interface ThreadRun {
 }
 
 /**
- * A session with an external MCP server. Each connection has a thread of its own, which parses what the server sends: it
- * may be hostile. A lost connection is made again, after a delay that doubles.
+ * A session with an external MCP server. Each connection has its own thread, which parses the server's messages: they
+ * may be hostile. A lost connection is reopened, after a delay that doubles.
  */
 export class McpSession implements AsyncDisposable {
   readonly #options: McpSessionOptions;
@@ -109,7 +109,7 @@ export class McpSession implements AsyncDisposable {
     if (answer.kind !== "listed") return { kind: "failed", failure: failed("it gave no list") };
     const { list } = answer;
     if (this.#refresh !== null) clearTimeout(this.#refresh);
-    // A list whose time is over may be another one. Without such a time, the server tells of changes.
+    // An expired list may have changed. Without an expiry, the server reports changes.
     const dueMs = Math.min(Math.max(list.ttlMs, this.#limits.ttlMinMs), 2 ** 31 - 1);
     this.#refresh = list.ttlMs > 0 ? setTimeout(() => this.#options.onListChanged?.(), dueMs) : null;
     this.#refresh?.unref();
@@ -242,7 +242,7 @@ export class McpSession implements AsyncDisposable {
     const worker = new Worker(new URL(`./entry.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url), {
       name: `glovebox-mcp-${connector}`,
       resourceLimits: { maxOldGenerationSizeMb: this.#limits.heapMb },
-      // Pipes that are opened by name become sockets, which close them: nobody may close their numbers once more.
+      // Pipes that are opened by name become sockets, which close them: their numbers must not be closed once more.
       trackUnmanagedFds: false,
     });
     const run: ThreadRun = {

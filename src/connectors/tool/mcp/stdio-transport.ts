@@ -5,7 +5,7 @@ import { type Line, Lines, edgesOf, numberIn, partsOf } from "./lines.ts";
 import type { McpLimits } from "./limits.ts";
 import type { ServerProcess } from "./server-process.ts";
 
-/** Kept of its stderr: more than what is shown by the longest form of a secret. */
+/** Kept length of its stderr: more than the displayed length plus the longest form of a secret. */
 const SAID_MAX = 32_768;
 const WORDS_MAX = 500;
 /** JSON-RPC's code of errors that a server defines. */
@@ -38,13 +38,13 @@ export class StdioTransport implements Transport {
     this.#parse = parse;
   }
 
-  /** Why the connection ended. */
+  /** The reason for the connection's end. */
   async failure(): Promise<McpError> {
     const why = this.#excess?.message ?? (await this.#process.ended);
     return new McpError(why, { detail: this.said() });
   }
 
-  /** The end of its stderr, for the operator; `null` where it is empty. */
+  /** The end of its stderr, for the operator; `null` if it is empty. */
   said(): string | null {
     const said = shownWords(this.#clean(this.#said).slice(-WORDS_MAX), WORDS_MAX);
     return said === "" ? null : `its stderr ends with: ${said}`;

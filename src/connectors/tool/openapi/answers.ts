@@ -12,16 +12,16 @@ const BYTES = {
   required: ["base64", "mediaType"],
 };
 
-/** Answers of an operation that has done what it was asked for. */
+/** Answers of a successful operation. */
 export interface Answers {
-  /** The media type to accept; `null` where the document names none. */
+  /** The media type to accept; `null` if the document names none. */
   readonly accept: string | null;
-  /** Schemas of which an output matches one; `null`: nothing is known of it. */
+  /** Schemas of which an output matches one; `null`: it is unknown. */
   readonly schemas: readonly unknown[] | null;
   readonly finding: string | null;
 }
 
-/** Throws a `LeftOut` for an operation whose answers have no end. */
+/** Throws a `LeftOut` for an operation with endless answers. */
 export function readAnswers(document: OpenApiDocument, responses: unknown): Answers {
   const all = isObject(responses) ? Object.entries(responses) : [];
   const successes = all.filter(([status]) => SUCCESS.test(status));
@@ -30,7 +30,7 @@ export function readAnswers(document: OpenApiDocument, responses: unknown): Answ
     if (fallback === undefined && all.some(([status]) => REDIRECT.test(status))) {
       throw new LeftOut("it answers with a redirect only");
     }
-    // What it describes is an error more often than not.
+    // It usually describes an error.
     const type = fallback === undefined ? null : typeOf(document, fallback[1]);
     return { accept: type?.name ?? null, schemas: null, finding: findingOf(type) };
   }
@@ -55,7 +55,7 @@ function findingOf(type: MediaType | null | undefined): string | null {
   return type?.kind === "text" ? sequenceFinding(type, "its answer") : null;
 }
 
-/** The media type of a response. A name that no media type has stands for any of them. */
+/** The media type of a response. An invalid name means any media type. */
 function typeOf(document: OpenApiDocument, response: unknown): MediaType | null {
   const { content } = document.follow(response);
   const names = isObject(content) ? Object.keys(content) : [];
@@ -66,7 +66,7 @@ function typeOf(document: OpenApiDocument, response: unknown): MediaType | null 
 
 function schemasOf(types: readonly (MediaType | null)[]): readonly unknown[] | null {
   const schemas = types.map((type) => (type === null ? { type: "null" } : schemaOf(type)));
-  // A success that says nothing of its answer, such as 200 without content, may have one all the same.
+  // A success without a described answer, such as 200 without content, may have one all the same.
   const isKnown = types.some((type) => type !== null) && !schemas.includes(undefined);
   return isKnown ? schemas : null;
 }

@@ -80,7 +80,7 @@ function argumentSchema(document: OpenApiDocument, kind: Kind, schema: unknown, 
   return kind === "multipart" ? withFiles(document, schema, file) : schema;
 }
 
-/** A form whose members that stand for bytes are files; else the same schema. */
+/** A form whose members for bytes become files; else the same schema. */
 function withFiles(document: OpenApiDocument, schema: unknown, file: FileSchema, depth = 0): unknown {
   const form = followed(document, schema);
   if (form === null || depth > DEPTH_MAX) return schema;
@@ -116,7 +116,7 @@ function followed(document: OpenApiDocument, schema: unknown): Json | null {
   }
 }
 
-/** Of these keywords, those whose schemas become others. */
+/** Of these keywords, those whose schemas change. */
 function mapped(schema: Json, keywords: readonly string[], change: (part: unknown) => unknown): Json {
   const changed = keywords.flatMap((keyword) => {
     const value = schema[keyword];
@@ -130,7 +130,7 @@ function mapped(schema: Json, keywords: readonly string[], change: (part: unknow
   return Object.fromEntries(changed);
 }
 
-/** OpenAPI 3.0 says so by its format, 3.1 by the media type of its content. */
+/** OpenAPI 3.0 declares it by its format, 3.1 by the media type of its content. */
 function isBytes({ format, contentMediaType, contentEncoding }: Json): boolean {
   return format === "binary" || (typeof contentMediaType === "string" && contentEncoding === undefined);
 }

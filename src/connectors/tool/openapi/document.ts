@@ -10,7 +10,7 @@ import { fromSwagger } from "./swagger.ts";
 export const DOCUMENT_MAX = 48 * 1024 * 1024;
 /** Values of a document in JSON: the largest that is published has 1.2 million. */
 const VALUES_MAX = 2_000_000;
-/** YAML takes far longer to read than JSON: about 10 µs for each line, and for each of the characters that part it. */
+/** YAML takes far longer to read than JSON: about 10 µs for each line, and for each separator. */
 const YAML_MARKS_MAX = 100_000;
 const YAML_MARKS = /[\n,[{:?!&*|>#"']|-\s/g;
 const VERSION = /^3\.[0-2](?:\.|$)/;
@@ -26,10 +26,10 @@ export class LeftOut extends Error {
   override readonly name = "LeftOut";
 }
 
-/** A part that a reference leads to, and that is not there: what refers to it may do without. */
+/** A missing target of a reference: the referring part may do without it. */
 export class MissingPart extends LeftOut {}
 
-/** An OpenAPI document of a stranger. Nothing of it is read beyond what `budget` allows. */
+/** An untrusted OpenAPI document. `budget` limits the parts that are read. */
 export class OpenApiDocument {
   readonly root: Json;
   /** Parts and characters of the document that may still be read: references and aliases make a small one large. */
@@ -78,7 +78,7 @@ export class OpenApiDocument {
     return found;
   }
 
-  /** The same; `undefined` where it leads nowhere. */
+  /** The same; `undefined` if it leads nowhere. */
   find(ref: string): unknown {
     this.spend(1);
     return ref.length > REF_MAX ? undefined : findSchema(this.root, ref);

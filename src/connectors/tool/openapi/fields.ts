@@ -24,7 +24,7 @@ export function fieldsOf(kind: "form" | "multipart", encoding: unknown): readonl
   });
 }
 
-/** A member whose media type the document names: the first of a list, if it is not left open. */
+/** A member whose media type the document names: the first of a list, unless it is a wildcard. */
 function fieldOfType(kind: "form" | "multipart", name: string, contentType: unknown): readonly OpenApiForm[] {
   const [first = ""] = typeof contentType === "string" ? contentType.slice(0, TYPES_MAX).split(",") : [];
   const mediaType = first.trim();

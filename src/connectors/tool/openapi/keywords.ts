@@ -11,10 +11,10 @@ export const SCHEMA_KEYWORDS: ReadonlyMap<string, "one" | "list" | "map"> = new 
   ...["allOf", "anyOf", "oneOf", "prefixItems"].map(each("list")),
   ...["properties", "patternProperties", "dependentSchemas"].map(each("map")),
 ]);
-/** Those whose schemas are of the same value. */
+/** Keywords whose schemas apply to the same value. */
 export const SAME_VALUE = new Set(["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"]);
 
-/** Keywords of answers: the form of a value, and nothing that a server may be careless about. */
+/** Keywords of answers: the form of a value, without rules that servers often break. */
 const OUTPUT = new Set(
   ["type", "enum", "const", "properties", "required", "items", "prefixItems", "additionalProperties"].concat([
     "allOf",
@@ -27,7 +27,7 @@ const TYPES = new Set(["string", "number", "integer", "boolean", "array", "objec
 const ENUM_MAX = 1_000;
 const TEXT_MAX = 1_000;
 
-/** Other keywords, with what their values have to be. A value of another form is left out: the server judges. */
+/** Other keywords, with checks of their values. A value of another form is left out: the server checks it. */
 const PLAIN: ReadonlyMap<string, (value: unknown) => unknown> = new Map([
   ["type", typeOf],
   ["enum", (value: unknown) => (isEnum(value) ? value : undefined)],
@@ -44,16 +44,16 @@ const PLAIN: ReadonlyMap<string, (value: unknown) => unknown> = new Map([
 
 /** Whether a keyword has a meaning for that side. */
 export function isKeywordOf(side: Side, keyword: string, value: unknown): boolean {
-  // Of formats, only those of integers that a number may not hold are of use in declarations.
+  // Of formats, only those of integers beyond a number's range are useful in declarations.
   return side === "input" || OUTPUT.has(keyword) || (keyword === "format" && (value === "int64" || value === "uint64"));
 }
 
-/** Whether a keyword holds no schema, and something of a form that is checked. */
+/** Whether a keyword contains no schema, and is part of a checked form. */
 export function isPlainKeyword(keyword: string): boolean {
   return PLAIN.has(keyword);
 }
 
-/** The value of a keyword that holds no schema; `undefined` where it has none that can be used. */
+/** The value of a keyword without a schema; `undefined` if it is unusable. */
 export function plainValue(keyword: string, value: unknown): unknown {
   return PLAIN.get(keyword)?.(value);
 }
@@ -73,7 +73,7 @@ export function modernized(schema: Readonly<Record<string, unknown>>): Readonly<
   return changes.length === 0 ? schema : { ...schema, ...Object.fromEntries(changes) };
 }
 
-/** Which of them it is, a discriminator often says; that they exclude each other holds in careful documents only. */
+/** A discriminator often selects one of them; they exclude each other only in careful documents. */
 export function withAnyOf(schema: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   if (!Object.hasOwn(schema, "oneOf")) return schema;
   return { ...schema, oneOf: undefined, ...Object.fromEntries(oneOfAsAny(schema)) };
@@ -84,7 +84,7 @@ function oneOfAsAny({ oneOf, anyOf, allOf }: Readonly<Record<string, unknown>>):
   return [["allOf", [...(Array.isArray(allOf) ? (allOf as unknown[]) : []), { anyOf: oneOf }]]];
 }
 
-/** Whether `null` has to be allowed beside what the schema says: a part of it would refuse it. */
+/** Whether `null` has to be allowed beside the schema, because a part of it would refuse it. */
 export function isNullBeside(schema: Readonly<Record<string, unknown>>): boolean {
   return schema["nullable"] === true && isCombined(schema);
 }

@@ -27,12 +27,15 @@ export type Kind = (typeof KINDS)[number][0];
 /** One of the media types in which a body is described. */
 export interface MediaType {
   readonly kind: Kind;
-  /** As it is sent: the usual one where the document leaves it open. */
+  /** The name in requests: the usual one if the document has a wildcard. */
   readonly name: string;
   readonly content: Json;
 }
 
-/** The first media type of the first of these kinds; `null` without content. Throws a `LeftOut` where it has other kinds only. */
+/**
+ * The first media type of the first of these kinds; `null` without content. Throws a `LeftOut` if it has only other
+ * kinds.
+ */
 export function mediaTypeOf(
   document: OpenApiDocument,
   content: unknown,

@@ -14,7 +14,7 @@ export interface Argument {
   readonly isRequired: boolean;
 }
 
-/** The parameters of an operation, and what was left out of them. */
+/** The parameters of an operation, and those left out. */
 export interface Parameters {
   /** The path of the operation as it is sent. */
   readonly path: string;
@@ -44,8 +44,8 @@ const NAME_MAX = 200;
 const DESCRIPTION_MAX = 200;
 const IDEMPOTENCY = "idempotency-key";
 /**
- * Headers that are no arguments: the specification has some described elsewhere, by media types and by security schemes, and
- * others each request has by itself.
+ * Headers that are no arguments: the specification describes some of them elsewhere, by media types and by security
+ * schemes, and others are part of each request.
  */
 const ELSEWHERE = new Set(
   ["accept", "content-type", "authorization"].concat([
@@ -56,7 +56,7 @@ const ELSEWHERE = new Set(
     "accept-encoding",
   ]),
 );
-/** Headers that belong to the connection. */
+/** Headers of the connection. */
 const OF_HOST =
   /^(?:content-encoding|keep-alive|te|trailer|upgrade|expect|via|cookie2?|set-cookie2?|origin|date|dnt|accept-charset|access-control-.*|proxy-.*|sec-.*)$/;
 const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/;
@@ -69,8 +69,8 @@ const STYLES: { readonly [Place in Exclude<OpenApiParameter["in"], "querystring"
   };
 
 /**
- * The parameters of an operation: its own, and those of its path that it does not describe anew. Throws a `LeftOut` where
- * no request can be made without one that cannot be represented.
+ * The parameters of an operation: its own, and those of its path that it does not override. Throws a `LeftOut` if a
+ * required one cannot be represented.
  */
 export function readParameters(
   document: OpenApiDocument,
@@ -185,13 +185,13 @@ function wholeQuery(document: OpenApiDocument, { content }: Json): Pick<Describe
   }
 }
 
-/** A part of a path that nothing describes. */
+/** An undescribed part of a path. */
 function undescribed(name: string): Described {
   const form = { style: "simple", isExploded: false } as const;
   return { name, in: "path", form, schema: { type: "string" }, description: "", isRequired: true };
 }
 
-/** Gives each parameter a property of the arguments: its name, or name and place where the name is another's too. */
+/** Gives each parameter a property of the arguments: its name, or name and place if the name is not unique. */
 function withProperties(all: readonly Described[]): Pick<Parameters, "parameters" | "arguments"> {
   const counts = new Map<string, number>([["body", 1]]);
   for (const { name } of all) counts.set(name, (counts.get(name) ?? 0) + 1);

@@ -8,9 +8,9 @@ export interface SentPath {
 }
 
 const PATH_MAX = 1_000;
-/** A segment that a URL's reader takes for a step up, and what no path has. */
+/** A segment that a URL parser reads as a step up, and characters that no path may have. */
 const LEADS_ELSEWHERE = /^[^/]|[#\\\s]|(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i;
-/** Documents tell operations of one path apart by it: no URL is sent with one. */
+/** Documents distinguish operations of one path by a fragment: it is not sent. */
 const FRAGMENT = /#[^/{}]*$/;
 
 /**

@@ -18,13 +18,13 @@ export interface OpenApiOptions {
   readonly server?: string;
   /** URL of the document, to which its servers may be relative. */
   readonly location?: string;
-  /** Whether the connector takes an operation, by its name. Default: all. */
+  /** Whether the connector uses an operation, by its name. Default: all. */
   readonly isWanted?: (name: string) => boolean;
   /** Whether outputs have chosen headers of the answers. Default: false. */
   readonly hasHeaders?: boolean;
   /** Whether files among arguments may be paths of mounts. Default: false. */
   readonly takesPaths?: boolean;
-  /** Names of headers and of parts of the query that the connector sends: no argument stands for them. */
+  /** Names of headers and of parts of the query that the connector itself sends: they are no arguments. */
   readonly headers?: readonly string[];
   readonly query?: readonly string[];
 }
@@ -32,7 +32,7 @@ export interface OpenApiOptions {
 export interface OpenApiTools extends RemoteTools {
   /** URL of the document's first server, or the one of the options. */
   readonly server: string;
-  /** How its security schemes are written as an `auth`. */
+  /** Its security schemes in the form of an `auth`. */
   readonly auths: readonly SuggestedAuth[];
 }
 
@@ -52,8 +52,8 @@ const DESCRIPTION_MAX = 1_000;
 const TITLE_MAX = 200;
 
 /**
- * Reads an OpenAPI document of version 3.0 to 3.2, or of Swagger 2.0, in JSON or YAML. Runs in a build process. Throws a `GloveboxError` where
- * it is no such document.
+ * Reads an OpenAPI document of version 3.0 to 3.2, or of Swagger 2.0, in JSON or YAML. Runs in a build process. Throws
+ * a `GloveboxError` if it is no such document.
  */
 export function readOpenApi(text: string, options: OpenApiOptions): OpenApiTools {
   return new OpenApiReader(new OpenApiDocument(text), options).read();
@@ -269,7 +269,7 @@ function annotationsOf(method: string, { summary }: Json): ToolAnnotations {
   };
 }
 
-/** A schema with the description of its parameter, which says more of it than its own. */
+/** A schema with the description of its parameter, which is more specific than its own. */
 function described(schema: JsonSchema, description: string): JsonSchema {
   if (description === "") return schema;
   const own = isObject(schema) ? schema : {};

@@ -25,12 +25,12 @@ const PROPERTY_MAX = 256;
 const DEFINITIONS_MAX = 1_000;
 /** Schemas and keywords of one tool's arguments or output. */
 const PARTS_MAX = 4_000;
-/** Those of all tools. */
+/** Limits for all tools together. */
 const LEFT: { readonly [One in Side]: number } = { input: 30_000, output: 300_000 };
 const TOO_MANY = "the document's schemas have more parts than are read; name fewer operations in the option `tools`";
 const DIALECT = "https://json-schema.org/draft/2020-12/schema";
 
-/** A schema of the document as one of JSON Schema 2020-12, whose references lead to `$defs`. */
+/** A schema of the document in the form of JSON Schema 2020-12, whose references lead to `$defs`. */
 interface Reading {
   readonly schema: JsonSchema;
   readonly refs: ReadonlySet<Definition>;
@@ -47,13 +47,13 @@ type DefinitionReading = Reading & { readonly length: number };
 interface Definition {
   readonly name: string;
   readonly ref: string;
-  /** Missing until something reaches it. */
+  /** Missing until a reference reaches it. */
   reading?: DefinitionReading | LeftOut;
-  /** Why it stands for any value. */
+  /** The reason why it allows any value. */
   missing?: string;
 }
 
-/** Where a schema is read. */
+/** Place of a schema. */
 interface Place {
   readonly refs: Set<Definition>;
   readonly heads: Set<Definition>;
@@ -62,8 +62,8 @@ interface Place {
 }
 
 /**
- * Collects what one side's schemas refer to. References stay references: a schema is read once, so neither a circle nor
- * a tree of references makes it larger.
+ * Collects the references of one side's schemas. References stay references: a schema is read once, so neither a cycle
+ * nor a tree of references makes it larger.
  */
 export class Schemas {
   readonly #document: OpenApiDocument;
@@ -72,10 +72,10 @@ export class Schemas {
   readonly #names = new UniqueNames();
   readonly #definitions = new Map<string, Definition>();
   #parts = 0;
-  /** Parts that may still be written: those of arguments are compiled, which takes some 30 µs for each. */
+  /** Parts that may still be written: those of arguments are compiled, which takes about 30 µs for each. */
   #left: number;
 
-  /** `onMissing` is told of a schema that is not there, in whose place any value is taken. */
+  /** `onMissing` is called for a missing schema, in whose place any value is accepted. */
   constructor(document: OpenApiDocument, side: Side, onMissing: (reason: string) => void) {
     this.#document = document;
     this.#side = side;
@@ -90,9 +90,7 @@ export class Schemas {
     return { schema: this.#read(schema, place), ...place, parts: this.#parts - before };
   }
 
-  /**
-   * A schema of its own, of at most `max` characters, with all that the readings in it refer to. Throws a `LeftOut`.
-   */
+  /** A separate schema, of at most `max` characters, with all references of its readings. Throws a `LeftOut`. */
   write(schema: Json, readings: readonly Reading[], max: number): JsonSchema {
     if (this.#left < 0) throw new LeftOut(TOO_MANY);
     const definitions = this.#reached(readings);
@@ -166,7 +164,7 @@ export class Schemas {
     const below = { ...place, depth: place.depth + 1, isHead: place.isHead && SAME_VALUE.has(keyword) };
     switch (SCHEMA_KEYWORDS.get(keyword)) {
       case "one":
-        // Servers add members to what they answer.
+        // Servers add members to their answers.
         return value === false && this.#side === "output" ? undefined : this.#read(value, below);
       case "list":
         return Array.isArray(value) && value.length > 0 ? value.map((one) => this.#read(one, below)) : undefined;
@@ -226,7 +224,10 @@ export class Schemas {
     return `#/$defs/${definition.name}`;
   }
 
-  /** With its default as text: as a keyword, it would be filled in and sent, also where a change leaves all else as it is. */
+  /**
+   * With its default as text: as a keyword, it would be filled in and sent, also for a change that leaves other members
+   * as they are.
+   */
   #description(schema: Json): string {
     const { description, title } = schema;
     const text = [description, title].find((one) => typeof one === "string");
@@ -237,14 +238,14 @@ export class Schemas {
   }
 }
 
-/** A default in words; empty without one that a line can show. */
+/** A default in words; empty if there is none that fits on a line. */
 function defaultOf({ default: value }: Json): string {
   if (!["string", "number", "boolean"].includes(typeof value) && !isLongInteger(value)) return "";
   const cut = typeof value === "string" ? value.slice(0, DEFAULT_MAX) : value;
   return `Default: ${shortText(JSON.stringify(cut), DEFAULT_MAX)}`;
 }
 
-/** A description with a default behind it. Both have to fit: a description is cut again where it is shown. */
+/** A description followed by a default. Both have to fit: a description is cut again for display. */
 export function describedWith(description: string, byDefault: string): string {
   const shown = shortText(description, DESCRIPTION_MAX - byDefault.length - 2);
   if (shown === "" || byDefault === "") return shown + byDefault;

@@ -1,7 +1,7 @@
 import { isObject } from "../../../kernel/base/json.ts";
 import type { Json, OpenApiDocument } from "./document.ts";
 
-/** An `auth` that a document's security scheme stands for, to be written into the options. */
+/** The `auth` for a document's security scheme, to be written into the options. */
 export interface SuggestedAuth {
   /** Name of the scheme. */
   readonly scheme: string;
@@ -17,7 +17,7 @@ const SECRET = "{secret:NAME}";
 const CLIENT = { clientId: "CLIENT_ID", clientSecret: SECRET };
 const OPENID = "/.well-known/openid-configuration";
 
-/** The `auth`s that the document's security schemes stand for. URLs of a server are taken where they are absolute. */
+/** The `auth`s for the document's security schemes. URLs of a server are used if they are absolute. */
 export function readSecurity(document: OpenApiDocument): readonly SuggestedAuth[] {
   const { components, securityDefinitions } = document.root;
   const given = isObject(components) ? components["securitySchemes"] : securityDefinitions;

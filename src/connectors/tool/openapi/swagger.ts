@@ -9,7 +9,7 @@ const STYLES: ReadonlyMap<unknown, Json> = new Map([
   ["pipes", { style: "pipeDelimited", explode: false }],
   ["multi", { style: "form", explode: true }],
 ]);
-/** Members of a parameter that are of its schema. */
+/** Members of a parameter that belong to its schema. */
 const OF_SCHEMA = [
   "type",
   "format",
@@ -27,8 +27,8 @@ const JSON_TYPE = "application/json";
 const HOPS_MAX = 16;
 
 /**
- * A Swagger 2.0 document as one of OpenAPI 3.0. Schemas stay where they are, so that references to them hold; shared
- * parameters and answers are read where they are referred to.
+ * A Swagger 2.0 document as one of OpenAPI 3.0. Schemas stay in place, so that references to them remain valid; shared
+ * parameters and answers are read at their references.
  */
 export function fromSwagger(root: Json): Json {
   const { host, basePath, schemes, paths } = root;
@@ -77,12 +77,14 @@ function operationOf(root: Json, operation: Json, shared: readonly unknown[]): J
 function parameterOf(parameter: Json): Json {
   const { collectionFormat = "csv", ...rest } = parameter;
   const isList = rest["type"] === "array";
-  // `multi` has no meaning in a path or a header: it stands for the default there.
+  // `multi` has no meaning in a path or a header: it means the default there.
   const isPlain = rest["in"] !== "query" && (collectionFormat === "csv" || collectionFormat === "multi");
   return { ...rest, ...(isList && !isPlain ? styleOf(parameter) : {}), schema: schemaOf(rest) };
 }
 
-/** How a list is sent. A collection that OpenAPI 3 does not know keeps its name, with which it is refused there. */
+/**
+ * Style of a list in requests. A collection format that OpenAPI 3 lacks keeps its name, with which it is refused there.
+ */
 function styleOf({ in: place, collectionFormat = "csv" }: Json): Json {
   const isKnown = place === "query" || place === "formData";
   return (isKnown ? STYLES.get(collectionFormat) : undefined) ?? { style: collectionFormat, explode: false };
@@ -127,7 +129,7 @@ function keyOf(parameter: Json): string {
   return `${String(parameter["in"])} ${String(parameter["name"])}`;
 }
 
-/** Target of a reference within the document; an empty object for one that leads nowhere. */
+/** Target of a reference within the document; an empty object if it leads nowhere. */
 function followed(root: Json, value: unknown): Json {
   let found: unknown = value;
   for (let hops = 0; hops < HOPS_MAX && isObject(found); hops++) {
