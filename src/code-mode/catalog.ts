@@ -31,7 +31,7 @@ export class Catalog {
     this.#options = options;
   }
 
-  /** Resolves when what `declarations` needs is made, in short turns of the event loop: many tools take a while. */
+  /** Resolves when the data for `declarations` is made, in short turns of the event loop: many tools take a while. */
   ready(): Promise<void> {
     return (this.#ready ??= eachInTurns(this.tools, signatureOf));
   }
@@ -59,7 +59,7 @@ export class Catalog {
   }
 
   /**
-   * The same program is checked once, and whoever sends it first pays. `unlisted`: tools that are in no list, but can be
+   * The same program is checked once, and its first sender pays. `unlisted`: tools that are in no list, but can be
    * called.
    */
   check(
@@ -74,12 +74,12 @@ export class Catalog {
     const describeMissing = (name: string): string => this.describeMissing(name);
     const checking = checkTypes(code, built, { tools: [...this.tools, ...unlisted], describeMissing }, payer);
     this.#checked.set(key, checking);
-    // What could not be checked now may be later.
+    // A failed check may succeed later.
     void checking.then(({ kind }) => kind === "unchecked" && this.#checked.delete(key));
     return checking;
   }
 
-  /** A message about a name that no tool has: it names those that are most like it. */
+  /** A message about an unknown tool name, with the most similar names. */
   describeMissing(name: string): string {
     this.#nearest ??= new NearestNames(this.tools.map((tool) => tool.name));
     const near = this.#nearest.find(name, NEAREST).map(expressionOf);
@@ -92,7 +92,7 @@ export class Catalog {
 
 const CATALOGS_MAX = 16;
 
-/** Catalogs of lists of tools that were asked for lately: callers with the same tools share one. */
+/** Catalogs of recently used lists of tools: callers with the same tools share one. */
 export class CatalogCache {
   /** The latest last. */
   readonly #kept: {

@@ -2,7 +2,10 @@ import type { Engine } from "../kernel/engine/engine.ts";
 import type { ProgramProblem } from "../kernel/tool/program/problem.ts";
 import { codeMode, type ProgramRunner } from "./code-mode.ts";
 
-/** Looks for mistakes of a program over all tools that a tenant's calls find. Rejects with a `GloveboxError` where it cannot be read. */
+/**
+ * Looks for mistakes of a program over all tools that a tenant's calls find. Rejects with a `GloveboxError` if it
+ * cannot be read.
+ */
 export function checkProgram(engine: Engine, code: string, tenant: string): Promise<readonly ProgramProblem[]> {
   const whose = { tenant };
   const runner: ProgramRunner = {

@@ -36,7 +36,7 @@ import { type CodeModeOptions, type ResolvedCodeMode, resolveCodeMode } from "..
 import { ProgramCalls, programResult, type RunCodeOutput } from "./result.ts";
 import type { FoundTools, ToolQuery } from "./search.ts";
 
-/** Runs programs with the permissions that its options say. */
+/** Runs programs with the permissions in its options. */
 interface ProgramHost {
   /** Runs the program that is made of a call. Never rejects because of the program. */
   runProgram(call: ToolCall, source: ProgramSource, options?: ExecuteOptions): Promise<ToolResult>;
@@ -44,24 +44,21 @@ interface ProgramHost {
   answer(call: ToolCall, work: () => Promise<unknown>, options?: ExecuteOptions): Promise<ToolResult>;
   /** Charges the caller processor time that was used for it outside of its calls, in milliseconds. */
   charge?(cpuMs: number, options: ExecuteOptions): void;
-  /** Tells of checks of programs. */
+  /** Reports checks of programs. */
   emit?(event: "program:check", check: ProgramCheck): void;
 }
 
-/** The work of a call, with what its caller may do. */
+/** The work of a call, with its caller's permissions. */
 export type CallWork = (host: ProgramHost, options: ExecuteOptions) => Promise<ToolResult>;
 
 /** Runs the tools of code mode: an engine, or a part of one. */
 export interface ProgramRunner extends ToolRunner, ProgramHost {
   /** Options of code mode that `codeMode` does not name itself. */
   readonly codeMode?: CodeModeOptions | undefined;
-  /** `tenant`: whose own tools are there, too. */
+  /** `tenant`: its own tools are included. */
   list(of?: OfTenant): readonly ToolDescription[];
   get(name: string, of?: OfTenant): ToolDescription | undefined;
-  /**
-   * Counts a call, and does its work with its caller's permissions, or answers one that the caller may not make now.
-   * Default: its work is done.
-   */
+  /** Counts a call, and does its work with its caller's permissions, or refuses it. Default: it does the work. */
   within?(call: ToolCall, options: ExecuteOptions, work: CallWork): Promise<ToolResult>;
   on?(event: ToolsEvent, listener: () => void): unknown;
   off?(event: ToolsEvent, listener: () => void): unknown;
@@ -80,16 +77,19 @@ export interface RunOptions extends ExecuteOptions {
 
 /** Two tools in place of all: `run_code` and `search_tools`. */
 export interface CodeMode extends ToolRunner {
-  /** Says of a tool how a program calls it, and of a name that no tool has which ones are like it. */
+  /** Describes how a program calls a tool, and for an unknown name the similar ones. */
   describeMissing(name: string): string;
   execute(call: ToolCall, options?: ExecuteOptions): Promise<ToolResult>;
   /** Runs a program, as a call of `run_code` does. */
   run(code: string, options?: RunOptions): Promise<ToolResult<RunCodeOutput>>;
-  /** The declarations that a model reads in the description of `run_code`. Default of `tokens`: that of the options. */
+  /** The declarations in the description of `run_code`, for models. Default of `tokens`: that of the options. */
   declarations(options?: { readonly tokens?: number }): Declarations;
-  /** Resolves when the description of `run_code` can be had at once: after many tools were registered, it takes a while. */
+  /**
+   * Resolves when the description of `run_code` is available at once: after many tools were registered, it takes a
+   * while.
+   */
   ready(): Promise<void>;
-  /** The mistakes of a program, found without running it. Rejects with a `GloveboxError` where it could not be read. */
+  /** The mistakes of a program, found without running it. Rejects with a `GloveboxError` if it could not be read. */
   check(code: string): Promise<readonly ProgramProblem[]>;
   /** Listens to changes of the tools that programs may call. */
   on(event: ToolsEvent, listener: () => void): void;
@@ -105,11 +105,11 @@ export function codeMode(runner: Engine | ProgramRunner, options: CodeModeOption
   return new CodeModeCache({ ...runner.codeMode, ...options }).over(runner);
 }
 
-/** Code mode of several runners of one engine, which share what is made of tools and programs. */
+/** Code mode of several runners of one engine, which share the results for tools and programs. */
 export class CodeModeCache {
   readonly options: ResolvedCodeMode;
   readonly catalogs = new CatalogCache();
-  /** Programs as the runner takes them, by tenant and text. */
+  /** Programs in the form for the runner, by tenant and text. */
   readonly programs = new BoundedCache<BuiltProgram>(PROGRAMS_MAX, PROGRAM_CHARS_MAX, ({ text }) => text.length);
 
   /** Throws a `RangeError` or a `TypeError` where an option is invalid. */
@@ -134,7 +134,7 @@ interface ReadProgram {
   readonly warnings: readonly string[];
 }
 
-/** A program that goes on after a pause, with the code mode that the runner has now. */
+/** A program that continues after a pause, with the runner's current code mode. */
 export function restoreProgram(runner: ProgramRunner, stored: StoredProgram): RestoredProgram {
   const { tenant = runner.codeMode?.tenant } = stored;
   const options = { ...runner.codeMode, ...(tenant !== undefined && { tenant }) };
@@ -261,7 +261,7 @@ class ProgramTool implements CodeMode {
     return host.runProgram(call, { prepare, finish, state }, options);
   }
 
-  /** A program that goes on after a pause. */
+  /** A program that continues after a pause. */
   restore({ state, tenant: _tenant, ...kept }: StoredProgram): RestoredProgram {
     const { calls, warnings } = ProgramCalls.from(state);
     return {
@@ -295,7 +295,7 @@ class ProgramTool implements CodeMode {
     return built;
   }
 
-  /** Reads and checks a program. Rejects with a `GloveboxError` that has the problems of one that is certainly wrong. */
+  /** Reads and checks a program. Rejects with a `GloveboxError` that has the problems of a certainly wrong one. */
   async #read(
     code: string,
     { callId, tenant, step }: CheckedFor,

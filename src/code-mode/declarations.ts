@@ -22,7 +22,7 @@ export interface DeclarationBudget {
 const TOKEN_CHARS = 4;
 /** Namespaces with a line of their own. */
 const NAMESPACES_MAX = 200;
-/** Characters that a namespace takes besides its name and its members. */
+/** Characters of a namespace besides its name and its members. */
 const BLOCK_CHARS = 12;
 
 interface Namespace {

@@ -26,7 +26,7 @@ function access(name: string): string {
   return key === name ? `.${name}` : `[${key}]`;
 }
 
-/** Finds the names that are most like one that does not exist. Made once for a list of names, which may be long. */
+/** Finds the names most similar to an unknown one. Made once for a list of names, which may be long. */
 export class NearestNames {
   readonly #names: readonly string[];
   readonly #sizes: readonly number[];

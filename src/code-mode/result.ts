@@ -22,7 +22,7 @@ export interface CallLine {
   /** `ok`, or the code of its error. */
   readonly code: string;
   readonly ms: number;
-  /** Only where the person who approved it has edited its arguments. */
+  /** Present only if the person who approved it has edited its arguments. */
   readonly edited?: EditedCall;
 }
 
@@ -81,7 +81,7 @@ export class ProgramCalls {
     };
   }
 
-  /** The first of them, as they are now. `startMs`: that of the program. */
+  /** The first of them, in their current state. `startMs`: that of the program. */
   list(startMs: number): readonly CalledTool[] {
     const nowMs = performance.now();
     // A busy host reads the clock late; no call began before its program.
@@ -147,7 +147,7 @@ function truncationOf(given: unknown): Pick<RunCodeOutput, "truncated"> {
   return { truncated: { chars, kept, advice: ADVICE } };
 }
 
-/** The error says what the program had done before: a model has nothing else to go by. */
+/** The error describes the program's earlier effects: a model has no other information about them. */
 function failedProgram(
   { error, metadata }: ToolFailure,
   calls: readonly CallLine[],

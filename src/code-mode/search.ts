@@ -40,7 +40,7 @@ const SLICE = 20;
 /** Number of tools up to which beginnings of words are searched: more would take long on the host's thread. */
 const PREFIX_TOOLS_MAX = 1_000;
 const WORD = /[\p{Lu}]?[\p{Ll}]+|[\p{Lu}]+(?![\p{Ll}])|\p{N}+|\p{Lo}+/gu;
-/** Words of questions that say nothing about a tool. */
+/** Words in queries that do not describe a tool. */
 const STOP: ReadonlySet<string> = new Set(
   "a an and are as at be by can do for from get have how i in is it me my of on or that the this to want what with you".split(
     " ",

@@ -40,17 +40,17 @@ const LENGTH_MAX = 8_000;
 const FULL: PrintStyle = { modifier: "", descriptionMax: PROPERTY_MAX };
 const SHORT: PrintStyle = { modifier: "", descriptionMax: 0 };
 const LESS = [{}, { outputSchema: true }, { inputSchema: { type: "object" }, outputSchema: true }] as const;
-/** Stands behind the type of an output that nobody has promised. */
+/** Follows the type of an output without a declared schema. */
 const INFERRED = " // as one output was";
 
 type ShownTool = ToolDescription & Pick<ToolInfo, "inferredOutputSchema">;
 
-/** Made once for each tool: what a tool's schemas cost is spent once. */
+/** Made once for each tool, so that the work for a tool's schemas is done once. */
 const signatures = new WeakMap<ToolDescription, Signature>();
 
 /**
- * The declaration of a tool. Names, descriptions and schemas are strangers': nothing in them ends a comment or is read as
- * code.
+ * The declaration of a tool. Names, descriptions and schemas are untrusted: no part of them ends a comment or is read
+ * as code.
  */
 export function signatureOf(tool: ShownTool): Signature {
   const known = signatures.get(tool);

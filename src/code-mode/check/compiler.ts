@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import { isObject, memberOf } from "../../kernel/base/json.ts";
 
-/** TypeScript's native compiler on this machine, or why it cannot be used. */
+/** TypeScript's native compiler on this machine, or the reason why it cannot be used. */
 export type FoundCompiler =
   { readonly kind: "found"; readonly file: string } | { readonly kind: "missing"; readonly reason: string };
 

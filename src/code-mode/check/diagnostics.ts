@@ -30,9 +30,9 @@ const WARNINGS_MAX = 5;
 const MESSAGE_MAX = 300;
 /** Characters of a line, before a mistake, that are read: a line may be the whole program. */
 const BEFORE_MAX = 300;
-/** A name that is nowhere declared is a mistake wherever it stands. */
+/** An undeclared name is a mistake in any place. */
 const UNKNOWN_NAMES: ReadonlySet<string> = new Set(["2304", "2552", "2580", "2584", "2591"]);
-/** A member that is missing: certain for tools, whose names are all known. */
+/** A missing member: certain for tools, whose names are all known. */
 const MISSING_MEMBERS: ReadonlySet<string> = new Set(["2339", "2551"]);
 /** Types that programs do not write. */
 const IMPLICIT = /^7\d{3}$/;
@@ -41,12 +41,12 @@ const WRONG_TYPES: ReadonlySet<string> = new Set(["2322", "2345"]);
 /** Arguments without a member. */
 const MISSING_ARGUMENTS: ReadonlySet<string> = new Set(["2739", "2740", "2741"]);
 const WRONG_COUNT = "2554";
-/** Something else than an object, where all members of an object may be missing. */
+/** A value other than an object, for a type whose members are all optional. */
 const WEAK_TYPE = "2559";
 /** The end of an expression whose last part is a name of a tool. */
 const TOOLS = /\btools((?:\s*\.\s*[\w$]+|\s*\[\s*(?:"[^"\n]*"|'[^'\n]*')\s*\])*)\s*(?:\.\s*|\[\s*["']?)$/;
 
-/** Reads what the compiler wrote. Its words quote the program and schemas, which are strangers'. */
+/** Reads the compiler's output. It quotes the program and schemas, which are untrusted. */
 export function readDiagnostics(output: string, program: Program): Diagnosis {
   const problems: ProgramProblem[] = [];
   const warnings: string[] = [];
@@ -83,12 +83,12 @@ interface Place {
   readonly after: string;
 }
 
-/** The words for a mistake that is certain; `null` for what may be right. */
+/** The message for a certain mistake; `null` for a possibly correct use. */
 function judge(code: string, message: string, place: Place, program: Program): string | null {
   const { script, calls, takes, isNamespace, describeMissing } = program;
   if (UNKNOWN_NAMES.has(code)) {
     const [name = ""] = /^[\w$]+/.exec(place.after) ?? [];
-    // A program may ask whether there is such a name.
+    // A program may test whether the name exists.
     return script.includes(`typeof ${name}`) ? null : unknownName(message, isNamespace);
   }
   if (MISSING_MEMBERS.has(code)) {
@@ -107,7 +107,7 @@ function judge(code: string, message: string, place: Place, program: Program): s
   return `${expressionOf(call.tool)}: ${what} It takes ${type}`;
 }
 
-/** The name as the compiler shows it, and what stands for it in programs. */
+/** The name in the compiler's output, and its form in programs. */
 function unknownName(message: string, isNamespace: Program["isNamespace"]): string {
   const said = message.replace(/ Do you need to (?!.*Did you mean).*$/, "").slice(0, MESSAGE_MAX);
   const [, name = ""] = /^Cannot find name '([^']+)'/.exec(said) ?? [];
@@ -115,7 +115,7 @@ function unknownName(message: string, isNamespace: Program["isNamespace"]): stri
   return name === "fetch" ? `${said} A program has no network of its own: call a tool.` : said;
 }
 
-/** Whether an argument is wrong whatever happens: its type may be wider than its value is. */
+/** Whether an argument is wrong in any case: its type may be wider than its value. */
 function isCertain(code: string, message: string, { after }: Place): boolean {
   // Members may be added to an object after it was made.
   if (MISSING_ARGUMENTS.has(code)) return LITERAL_OBJECT.test(after) && !after.includes("...");

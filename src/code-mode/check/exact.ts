@@ -8,9 +8,9 @@ import { scopedName } from "../names.ts";
 import { writeType } from "../signature.ts";
 
 const STYLE: PrintStyle = { modifier: "", descriptionMax: 0 };
-/** A program may use what a schema does not tell of an output as it likes. */
+/** Parts of an output that its schema leaves open may be used in any way. */
 const OUTPUT_STYLE: PrintStyle = { ...STYLE, unknown: "any" };
-/** The type of what has no schema. */
+/** The type of values without a schema. */
 const ANY = "any";
 const UNTYPED = `(input?: ${ANY}): Promise<${ANY}>;`;
 const NAME_MAX = 48;
@@ -103,7 +103,7 @@ function write({ inputSchema, outputSchema }: ToolDescription, prefix: string): 
   return { signature: `(${taken}): Promise<${answer}>;`, named: named.join("\n") };
 }
 
-/** Whether a tool may be called without arguments, which is a call with none of them. */
+/** Whether a tool may be called without arguments, which is a call with an empty object. */
 function mayBeEmpty(inputSchema: unknown): boolean {
   const required: unknown = memberOf(inputSchema, "required");
   return !Array.isArray(required) || required.length === 0;

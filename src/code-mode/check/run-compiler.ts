@@ -9,7 +9,7 @@ import { killGroup } from "../../kernel/base/os/process-group.ts";
 import { limitCommands, SHELL } from "../../kernel/base/os/rlimits.ts";
 import { type BuildSandboxState, buildSandbox } from "../../kernel/tool/build/sandbox.ts";
 
-/** How a compiler's run ended. */
+/** The end of a compiler's run. */
 type CompilerEnd =
   { readonly kind: "done"; readonly output: string } | { readonly kind: "failed"; readonly reason: string };
 
@@ -25,10 +25,10 @@ const ADDRESS_BYTES = 2_048 * 1024 * 1024;
 /** Memory above which the compiler's collector works more. */
 const HEAP = "128MiB";
 const FILE_BYTES = 64 * 1024;
-/** Where bubblewrap reads its filter, and where the shell writes the times of what it has run. */
+/** Descriptors from which bubblewrap reads its filter, and to which the shell writes times. */
 const FILTER_FD = 3;
 const TIMES_FD = 4;
-/** Times of the shell and of what it has run, each of the user and the system: `0m0.030000s 0m0.010000s`. */
+/** Times of the shell and of its children, each of the user and the system: `0m0.030000s 0m0.010000s`. */
 const TIMES = /(\d+)m([\d.]+)s/g;
 /** Runs a command and writes its times. */
 const TIMED = `"$@" ${TIMES_FD}>&-\ncode=$?\ntimes >&${TIMES_FD}\nexit $code`;
@@ -52,8 +52,8 @@ const CONFIG = JSON.stringify({
 });
 
 /**
- * Compiles a program with declarations in a process of its own, which has nothing of the host but the compiler: no
- * network and no other file where bubblewrap works, and limits of processor time, addresses and output everywhere.
+ * Compiles a program with declarations in a process of its own, which has only the compiler of the host: no network and
+ * no other file if bubblewrap works, and limits of processor time, addresses and output everywhere.
  */
 export async function runCompiler(compiler: string, program: string, declarations: string): Promise<CompilerRun> {
   const folder = await mkdtemp(path.join(tmpdir(), "glovebox-check-"));
@@ -93,7 +93,7 @@ function run([file = "", ...args]: readonly string[], cwd: string, sandbox: Buil
     const end = (run: CompilerEnd): void => {
       clearTimeout(timer);
       killGroup(child);
-      // One that was ended has not told what it used.
+      // A killed process has not reported its usage.
       const mostMs = Math.min(performance.now() - startMs, CPU_SECONDS * 1_000);
       resolve({ ...run, cpuMs: timesOf(times) ?? mostMs });
     };
@@ -106,14 +106,14 @@ function run([file = "", ...args]: readonly string[], cwd: string, sandbox: Buil
     const told = child.stdio[TIMES_FD];
     if (told instanceof Readable) told.setEncoding("utf8").on("data", (text: string) => (times += text));
     child.once("close", (code, signal) => {
-      // The compiler says what is wrong; a sandbox that does not work says nothing here.
+      // The compiler describes the mistakes; a failed sandbox prints nothing here.
       if (ENDS.has(code) && (code === 0) === (output === "")) return end({ kind: "done", output });
       end({ kind: "failed", reason: `the compiler ended with ${signal ?? `exit code ${code}`}, beyond its limits` });
     });
   });
 }
 
-/** The times that a shell wrote, in milliseconds; `null` where it wrote none. */
+/** The times that a shell wrote, in milliseconds; `null` if it wrote none. */
 function timesOf(text: string): number | null {
   const found = [...text.matchAll(TIMES)];
   if (found.length === 0) return null;

@@ -19,14 +19,14 @@ export interface CheckedTools {
   readonly describeMissing: (name: string) => string;
 }
 
-/** The one on whose behalf a program is checked. */
+/** The party that pays for the check of a program. */
 export interface CheckPayer {
   readonly tenant: string;
   /** Charges processor time of the check, in milliseconds. */
   spend(cpuMs: number): void;
 }
 
-/** Programs that wait for their check, with the one that is being checked; half of them may be of one tenant. */
+/** Programs that wait for their check, including the current one; half of them may belong to one tenant. */
 const WAITING_MAX = 16;
 const WAITING_OF_TENANT_MAX = 8;
 const NESTING_MAX = 400;
@@ -40,8 +40,8 @@ const turns = new WaitingSlots({ max: 1, waitMs: null, late: () => new Error("un
 const places = new TenantPlaces({ ofTenant: WAITING_OF_TENANT_MAX, all: WAITING_MAX });
 
 /**
- * Checks the types of a program with TypeScript's native compiler. Only what is certainly wrong is a problem: names that
- * are nowhere declared, and tools and arguments of tools.
+ * Checks the types of a program with TypeScript's native compiler. Only certain mistakes are problems: undeclared
+ * names, and wrong tools and arguments of tools.
  */
 export async function checkTypes(
   code: string,
