@@ -27,7 +27,7 @@ export class TestCoordinator implements AsyncDisposable {
     this.config = config;
   }
 
-  /** Mounts something under a name, by default its own. Replaces the previous mount of that name. */
+  /** Mounts a module under a name, by default its own. Replaces the previous mount of that name. */
   async mount(point: string, module: unknown, option?: NameOption): Promise<void> {
     const name = nameIn(option) ?? ownName(module);
     if (name === undefined) throw new TypeError(`what is mounted at "${point}" has no name, and is given none`);
@@ -36,7 +36,7 @@ export class TestCoordinator implements AsyncDisposable {
     this.#mounted.set(point, there.set(name, module));
   }
 
-  /** Unmounts a name; without a name, everything at the mount point. */
+  /** Unmounts a name; without a name, all modules at the mount point. */
   async unmount(point: string, option?: NameOption): Promise<void> {
     const there = this.#mounted.get(point) ?? new Map<string, unknown>();
     const name = nameIn(option);

@@ -74,7 +74,7 @@ function listed(names: readonly string[]): string {
 
 const NAMES_MAX = 10;
 
-/** Says which of Node's names a tool uses that refuse when they are used. Nothing of a tool that uses none. */
+/** Reports Node's names that a tool uses and that refuse their use. Empty for a tool that uses none. */
 export function checkNodeNames({ node = [] }: Pick<ToolInfo, "node">): readonly Check[] {
   if (node.length === 0) return [];
   const refused = node.filter(({ instead }) => instead !== undefined);

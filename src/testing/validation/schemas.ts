@@ -1,7 +1,10 @@
 import type { ToolInfo } from "../../kernel/tool/definition.ts";
 import { type Check, info, pass } from "./check.ts";
 
-/** Tells who applies a tool's schemas, what that costs its calls, and where clients of MCP get them in another form. */
+/**
+ * Reports where a tool's schemas are applied, their cost for its calls, and the places at which clients of MCP get
+ * another form.
+ */
 export function checkSchemas(tool: ToolInfo): readonly Check[] {
   return [...checkParse(tool), ...checkHalves(tool), ...checkOutput(tool), ...checkForMcp(tool)];
 }

@@ -42,7 +42,7 @@ const NO_CONTRACT =
 
 /**
  * Checks the modules at a path against their contracts. They are loaded, mounted and called in isolates of `engine`,
- * which should grant nothing; their tools stay registered with it. Rejects with a `GloveboxError` if there is no
+ * which should have no grants; their tools stay registered with it. Rejects with a `GloveboxError` if there is no
  * module.
  */
 export async function validateModules(engine: Engine, given: string): Promise<readonly Validation[]> {
@@ -102,7 +102,7 @@ async function checkStructure(report: ModuleReport, file: string): Promise<reado
   return [await checkEntryPoint(file, report.runtime), ...checkAmplifier(report)];
 }
 
-/** Tells of which libraries a module's tools are. */
+/** Reports the libraries of a module's tools. */
 function checkLibraries(described: unknown): readonly Check[] {
   const { tools, problem, refused } = Object(described) as { readonly [name: string]: unknown };
   if (typeof problem === "string") return [error("contract", problem)];
