@@ -11,7 +11,7 @@ export interface BinaryRun {
   readonly output: string | null;
 }
 
-/** Response of every binary tool to any command: nothing is run for it. */
+/** Response of every binary tool to any command: the binary is not run for it. */
 const COMMAND_ANSWER = { status: "unsupported", message: "binary tools have no commands" };
 const SHOWN_MAX = 1_000;
 

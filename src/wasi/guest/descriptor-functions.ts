@@ -68,7 +68,7 @@ export class DescriptorFunctions {
     this.#descriptors.file(fd, RIGHT.fdAllocate).node.extend(unsigned(at) + unsigned(length));
   }
 
-  /** Files are in memory: there is nothing to wait for. */
+  /** Files are in memory: a sync has no effect. */
   #sync(fd: number): void {
     this.#descriptors.get(fd);
   }
@@ -154,7 +154,10 @@ export class DescriptorFunctions {
     this.#memory.setU32(to, file.write(this.#memory.buffers(list, count), unsigned(at), this.#files.nowNs));
   }
 
-  /** Lists a folder from a cookie on. What does not fit is cut off, which fills the buffer: a sign that there is more. */
+  /**
+   * Lists a folder from a cookie on. An entry that does not fit is cut off, which fills the buffer: a sign of further
+   * entries.
+   */
   #list(fd: number, to: number, length: number, cookie: bigint, usedTo: number): void {
     const { node } = this.#descriptors.folder(fd, RIGHT.fdReaddir);
     const bytes = this.#memory.bytes(to, length);

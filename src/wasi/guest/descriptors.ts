@@ -4,7 +4,7 @@ import type { FileNode, FolderNode } from "./nodes.ts";
 /** Maximum number of open descriptors of a call. */
 const DESCRIPTORS_MAX = 1_000;
 
-/** Base of all descriptors: flags, and rights of its own and of what is opened through it. */
+/** Base of all descriptors: flags, and the rights of its own and of descriptors that are opened through it. */
 abstract class BaseDescriptor {
   flags = 0;
   rights: bigint;
@@ -56,7 +56,7 @@ export class OpenFile extends BaseDescriptor {
     return at - start;
   }
 
-  /** Writes at an offset. Returns the number of bytes, which are fewer where the quota is used up. */
+  /** Writes at an offset. Returns the number of bytes, which are fewer if the quota is used up. */
   write(buffers: Iterable<Uint8Array>, offset: bigint, nowNs: bigint): number {
     let written = 0;
     for (const buffer of buffers) {

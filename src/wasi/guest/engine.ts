@@ -49,7 +49,7 @@ class WasiEngine {
     return () => binaryExports((argument) => this.#run(module, argument));
   }
 
-  /** Runs a command in an instance of its own: its memory and files hold nothing of an earlier one. */
+  /** Runs a command in its own instance: its memory and files are new. */
   #run(module: WebAssembly.Module, argument: string): BinaryRun {
     const call = this.#world?.turn.call;
     if (!this.#world || !call) throw new TypeError("a command runs for a call");
@@ -76,7 +76,7 @@ class WasiEngine {
     }
   }
 
-  /** Reason of a failed run. WebAssembly creates no error objects itself, but it may throw an exception of its own. */
+  /** Reason of a failed run. WebAssembly creates no error objects itself, but it may throw its own exceptions. */
   #describe(error: unknown): string {
     if (error instanceof this.#wasm.RuntimeError) return `trapped: ${error.message}`;
     if (error instanceof RangeError && error.message.includes("call stack")) return "trapped: its stack is full";

@@ -37,7 +37,7 @@ export class CallFiles {
     return this.#nowNs();
   }
 
-  /** Makes a file, folder or link, which has no name yet. Throws a `WasiError` where there are too many. */
+  /** Makes a file, folder or link, which has no name yet. Throws a `WasiError` if there are too many. */
   createFile(): FileNode {
     this.#quota.takeEntry();
     return new FileNode(this.#nextIno++, this.nowNs, this.#quota);

@@ -8,7 +8,7 @@ const BUFFER_BYTES = 8;
 export class Memory {
   readonly #buffer: () => ArrayBufferLike;
 
-  /** `buffer` is asked anew each time: a memory that grows gets another. */
+  /** `buffer` is called each time: a memory that grows gets another buffer. */
   constructor(buffer: () => ArrayBufferLike) {
     this.#buffer = buffer;
   }
@@ -29,7 +29,7 @@ export class Memory {
     this.view.setBigUint64(at >>> 0, value, true);
   }
 
-  /** A path, or a link's target. Throws a `WasiError` where it is not UTF-8. */
+  /** A path, or a link's target. Throws a `WasiError` if it is not UTF-8. */
   text(at: number, length: number): string {
     const bytes = this.bytes(at, length);
     try {

@@ -1,6 +1,6 @@
 import { ERRNO, FILETYPE, WasiError } from "./abi.ts";
 
-/** Bytes by which a file grows at most beyond what it needs. */
+/** Maximum spare bytes by which a file grows beyond its content. */
 const SPARE_BYTES = 1024 * 1024;
 /** First cookies of a folder's list: of `.` and `..`. */
 const FIRST_COOKIE = 2n;
@@ -15,7 +15,7 @@ export class Quota {
     this.#entries = entries;
   }
 
-  /** Takes bytes, or returns them if negative. Throws a `WasiError` where the quota is insufficient. */
+  /** Takes bytes, or returns them if negative. Throws a `WasiError` if the quota is insufficient. */
   takeBytes(bytes: number): void {
     if (bytes > this.#bytes) throw new WasiError(ERRNO.nospc);
     this.#bytes -= bytes;
@@ -69,7 +69,7 @@ export class FileNode extends BaseNode {
     return this.#room.subarray(0, this.#length);
   }
 
-  /** Sets the length; added bytes are zero. Throws a `WasiError` where it is no length, or too long. */
+  /** Sets the length; added bytes are zero. Throws a `WasiError` if it is no length, or too long. */
   resize(length: bigint): void {
     if (length >= 2n ** 63n) throw new WasiError(ERRNO.inval);
     // A value too large to be an exact number exceeds any quota.

@@ -11,19 +11,19 @@ export interface Place {
   readonly folder: FolderNode;
   /** Its name in the folder; `null` for the folder itself, as of `.`. */
   readonly name: string | null;
-  /** `null` where there is nothing of that name. */
+  /** `null` if no node has that name. */
   readonly node: Node | null;
-  /** Whether a slash ends the path, or a dot after it: it names a folder, or nothing. */
+  /** Whether a slash ends the path, or a dot after it: it can name only a folder. */
   readonly endsInSlash: boolean;
 }
 
-/** A place that has a name: one that can be made, moved or removed. */
+/** A place with a name: one that can be made, moved or removed. */
 export interface NamedPlace extends Place {
   readonly name: string;
 }
 
 /**
- * Finds what a path names, below a folder that no part of it may leave. `follows`: whether a link at its end is
+ * Finds the node of a path, below a folder that no part of it may leave. `follows`: whether a link at its end is
  * followed. Throws a `WasiError`.
  */
 export function findPlace(base: FolderNode, path: string, follows: boolean): Place {
@@ -59,7 +59,7 @@ export function findPlace(base: FolderNode, path: string, follows: boolean): Pla
   }
 }
 
-/** Finds a node. Throws a `WasiError` where nothing has that path. */
+/** Finds a node. Throws a `WasiError` if the path does not exist. */
 export function findNode(base: FolderNode, path: string, follows: boolean): Node {
   const { node } = findPlace(base, path, follows);
   if (node === null) throw new WasiError(ERRNO.noent);
@@ -73,7 +73,7 @@ export function findNamed(base: FolderNode, path: string): NamedPlace {
   return { ...place, name };
 }
 
-/** Refuses a link that does not stay below its own folder: an absolute one, or one that begins with `..`. */
+/** Refuses a link that leaves its own folder: an absolute one, or one that begins with `..`. */
 export function checkTarget(target: string): void {
   let depth = 0;
   for (const name of namesOf(target).reverse()) {

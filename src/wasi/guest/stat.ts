@@ -40,7 +40,7 @@ export interface SetTimes {
   readonly flags: number;
 }
 
-/** Sets a node's times. Throws a `WasiError` where the flags ask for two values of one of them. */
+/** Sets a node's times. Throws a `WasiError` if the flags set one of them twice. */
 export function setTimes(node: Node, { accessed, modified, flags }: SetTimes, nowNs: bigint): void {
   const accessedNs = chosen(flags, FSTFLAG.atime, FSTFLAG.atimeNow, accessed, nowNs);
   const modifiedNs = chosen(flags, FSTFLAG.mtime, FSTFLAG.mtimeNow, modified, nowNs);

@@ -34,7 +34,7 @@ interface Subscription {
   readonly clock: number;
 }
 
-/** The end of a command that asks for it. */
+/** The end of a command by `proc_exit`. */
 class ProcessExit extends Error {
   readonly exitCode: number;
 

@@ -1,6 +1,6 @@
 /** Checks ELF headers. */
 
-/** A program for this machine, or a description of what the file is instead. */
+/** A program for this machine, or a description of the file's actual type. */
 export type Judged = { readonly ok: true } | { readonly ok: false; readonly is: string };
 
 const HEADER_BYTES = 64;

@@ -24,7 +24,7 @@ interface NativeLimits {
   readonly addressBytes: number;
   /** Maximum number of runs of all calls at once; more wait. */
   readonly atOnce: number;
-  /** How many of these only tenants without a run get. */
+  /** Number of these that only tenants without a run get. */
   readonly reserved: number;
 }
 

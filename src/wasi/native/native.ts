@@ -37,7 +37,7 @@ const SAID_SHOWN = 500;
 /** For the broker's thread, which imports this module. */
 export const open: OpenModule = () => ({ capability: createNative() as Capability });
 
-/** `native`: refuses every run where no sandbox works. */
+/** `native`: refuses every run if no sandbox works. */
 export function createNative(options: NativeOptions = {}): Capability<true> {
   // A run that waits ends with its call, so the wait needs no limit of its own.
   const late = () => new Error("no binary ended in time");
@@ -69,7 +69,7 @@ function binaryOf({ binary, tool }: OpenCall): CallBinary {
   });
 }
 
-/** Checks the argument, because the system's own error for one that is too long does not say so. */
+/** Checks the argument, because the system's own error for a long one is unclear. */
 function checkArgument(argument: string): void {
   const bytes = Buffer.byteLength(argument);
   if (bytes <= NATIVE_LIMITS.argumentBytes && !argument.includes("\0")) return;
@@ -197,8 +197,8 @@ function binaryInside(
       ...temporary,
       ...closedIn(FOLDER),
     ],
-    // The watch kills a binary that exceeds its processor time or memory, and reports which. These limits apply where
-    // it is late.
+    // The watch kills a binary that exceeds its processor time or memory, and reports which. These limits apply if it
+    // is late.
     limits: limitCommands({
       cpuSeconds: Math.ceil(limits.cpuMs / 1_000) + 1,
       fileBytes: folderBytes,

@@ -9,7 +9,7 @@ const EXTENSION = import.meta.url.endsWith(".ts") ? "ts" : "js";
 /** Advice for a package with a single file of another name, which is taken for a native binary. */
 const NO_MODULE = "; a module would be code/function.ts, code/function.mjs, code/function.js or code/function.py";
 
-/** Binaries, which run outside of isolates: their realm asks the host to start them. */
+/** Binaries, which run outside of isolates: their realm requests the host to start them. */
 export const native: ToolRuntime = {
   name: "native",
   engine: new URL(`../guest/native-engine.${EXTENSION}`, import.meta.url),

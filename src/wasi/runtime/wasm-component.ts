@@ -12,7 +12,7 @@ const MODULES = "amplifier:modules/";
 const TOOL = `${MODULES}tool`;
 const REMEDY = "build it as a WASI command for wasm32-wasip1, or write it in JavaScript or Python";
 
-/** Why a file that is a component cannot be a tool; `null` for one that is no component. */
+/** The reason why a component cannot be a tool; `null` for a file that is no component. */
 export function componentProblem(bytes: Uint8Array): string | null {
   if (HEADER.some((byte, index) => bytes[index] !== byte)) return null;
   const names = [...new Set(exportsOf(bytes))];
@@ -63,7 +63,7 @@ function readExports(reader: WasmReader, names: string[]): void {
   }
 }
 
-/** Skips the type that is given for an export. Returns whether it is known. */
+/** Skips the type of an export. Returns whether it is known. */
 function skipDescription(reader: WasmReader): boolean {
   switch (reader.byte()) {
     case 0:
