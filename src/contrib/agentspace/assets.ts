@@ -155,7 +155,7 @@ export class AssetStore implements Disposable {
     return tag && this.#get(name, String(tag["version"]));
   }
 
-  /** A file of an asset that has its name, for those who look at names of archives. Rejects if the bytes are gone. */
+  /** A file of an asset that has its name, for code that reads names of archives. Rejects if the bytes are missing. */
   async fileOf({ sha256, file }: Asset): Promise<string> {
     const folder = join(this.#packages, sha256);
     const path = join(folder, file);

@@ -37,7 +37,7 @@ export class Database implements Disposable {
     return this.#run(() => this.#prepare(sql).all(...values));
   }
 
-  /** Runs `work` in a transaction without concurrent writers. Rethrows what `work` throws. */
+  /** Runs `work` in a transaction without concurrent writers. Rethrows the errors of `work`. */
   write<T>(work: () => T): T {
     this.#run(() => this.#database.exec("BEGIN IMMEDIATE"));
     try {

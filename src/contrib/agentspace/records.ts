@@ -24,7 +24,7 @@ export class RegistryError extends Error {
 /** Operator's settings for a tool, beside its record. */
 export type RecordGrants = Pick<ToolLocation, "capabilities" | "limits" | "isolation">;
 
-/** A version of a record, as it was registered; `in_force` for the one that calls run. */
+/** A version of a record, as it was registered; `in_force` for the one that calls use. */
 export interface RecordVersion {
   readonly revision: number;
   /** `tool_metadata.version`. */
@@ -90,7 +90,7 @@ const VERSIONS_MAX = 50;
 /** Part of the records that one tenant may have, which leaves room for others. */
 const TENANT_SHARE = 1 / 4;
 const COLUMNS = "revision, tenant, created_ms, registered_ms, registered_by, path, grants, record";
-/** A tenant's own record stands before that of all tenants with the same id. */
+/** A tenant's own record takes precedence over that of all tenants with the same id. */
 const VISIBLE = "tenant IN (?, '')";
 
 /** Records in a database. A tenant's are its own and those of all tenants (""). */

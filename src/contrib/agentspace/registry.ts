@@ -39,7 +39,7 @@ export interface RegistryOptions {
   readonly maxBytes?: number;
 }
 
-/** The tenant of the records that are meant, beside those of all tenants. Default: only those of all tenants. */
+/** The tenant whose records are included, in addition to those of all tenants. Default: only those of all tenants. */
 export interface WhoseRecords {
   readonly tenant?: string;
 }
@@ -53,7 +53,7 @@ export interface RegisterOptions extends RecordGrants, WhoseRecords {
   readonly replace?: Replace;
   /** Registrant of the tool: see `ToolInfo.registrant`. Default `operator`. */
   readonly registeredBy?: string;
-  /** Place of the upload that the record's link stands for. Default: the link is fetched, or is a path. */
+  /** Place of the upload to which the record's link refers. Default: the link is fetched, or is a path. */
   readonly upload?: string;
 }
 
@@ -63,7 +63,7 @@ export interface RegisteredRecord {
   readonly registration: Registration;
 }
 
-/** Some of the records, and where the next ones begin. */
+/** Some of the records, and the start of the next ones. */
 export interface RecordPage {
   readonly tools: readonly RecordSummary[];
   /** Absent if these are the last ones. A page may be short, or empty, though more follow. */
@@ -86,7 +86,7 @@ const CANDIDATES_MAX = 100;
 /** Hits are looked up one by one: some may no longer be in force. */
 const SPARE_HITS = 50;
 const PAGE_DEFAULT = 100;
-/** Maximum number of records that one page looks at: a filter may leave out most of them. */
+/** Maximum number of records that one page examines: a filter may exclude most of them. */
 const PAGE_MAX = 500;
 
 /** Opens a registry whose tools an engine runs. Rejects if its file cannot be used; the message contains no path. */
@@ -150,7 +150,7 @@ export class Registry implements AsyncDisposable {
     return this.find(toolId, whose)?.record;
   }
 
-  /** A record, with who registered it and when. */
+  /** A record, with its registrant and time of registration. */
   find(toolId: string, whose: WhoseRecords = {}): RegisteredRecord | undefined {
     const kept = this.#find(toolId, whose);
     return kept && { record: shownRecord(kept), registration: kept.registration };
@@ -252,7 +252,7 @@ export class Registry implements AsyncDisposable {
       return kept && { tool_id: kept.record.tool_id, score, record: shownRecord(kept) };
     };
     if (rank !== undefined) {
-      // Hits first, then all other records: a ranking may know synonyms.
+      // Hits first, then all other records: a ranking may use synonyms.
       const candidates = await this.#hits({ ...asked, most: CANDIDATES_MAX, withOthers: true }, hitOf);
       const chosen = await choose(rank, query, candidates, rankMs);
       if (chosen !== undefined) return { hits: chosen.slice(0, most), rankedBy: "ranking" };
@@ -260,7 +260,7 @@ export class Registry implements AsyncDisposable {
     return { hits: await this.#hits({ ...asked, most, withOthers: false }, hitOf), rankedBy: "words" };
   }
 
-  /** As `search`, with what a list says of the records. */
+  /** As `search`, with the list's fields of the records. */
   async searchSummaries(query: string, options: Omit<SearchOptions, "rank" | "rankMs">): Promise<FoundSummaries> {
     this.#requireOpen();
     const { limit = HITS_DEFAULT, tenant = "", ...filter } = options;
@@ -272,7 +272,7 @@ export class Registry implements AsyncDisposable {
     return { hits };
   }
 
-  /** Hits that are in force, each once, of which `read` makes what is answered. */
+  /** Hits that are in force, each once, converted to answers by `read`. */
   async #hits<Hit extends { readonly tool_id: string }>(
     query: Query,
     read: (revision: number, score: number) => Hit | undefined,
@@ -285,7 +285,7 @@ export class Registry implements AsyncDisposable {
       if (hits.length === query.most) break;
       const hit = read(revision, score);
       if (hit === undefined) this.#search.forget(revision);
-      // A tenant's own tool stands before one of all tenants with the same id.
+      // A tenant's own tool takes precedence over one of all tenants with the same id.
       else if (this.#records.place(hit.tool_id, query.tenant)?.revision === revision) hits.push(hit);
     }
     return hits;

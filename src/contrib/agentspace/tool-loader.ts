@@ -20,7 +20,7 @@ interface LoadedTool {
   readonly info: Promise<ToolInfo>;
 }
 
-/** A tool's place in the engine: its name, and whose it is ("" for all tenants). */
+/** A tool's place in the engine: its name, and its tenant ("" for all tenants). */
 interface ToolPlace {
   readonly toolId: string;
   readonly tenant: string;
@@ -60,7 +60,7 @@ export class ToolLoader {
     return this.#load(kept);
   }
 
-  /** Whether a call of this name is for a tool that the engine has from elsewhere, whatever the records say. */
+  /** Whether a call of this name is for a tool that the engine has from another source, in spite of the records. */
   isElsewhere(toolId: string, tenant: string): boolean {
     const info = this.#engine.get(toolId, { tenant });
     return info !== undefined && !this.#given.has(keyOf({ toolId, tenant: info.tenant ?? "" }));
@@ -115,7 +115,8 @@ export class ToolLoader {
     const path = await this.#pathOf(kept);
     try {
       const former = this.#inEngine(place);
-      // The engine replaces a registrant's tool by one of its own only; of a tenant's keys each may replace its records.
+      // The engine replaces a registrant's tool only by one of the same registrant; each of a tenant's keys may replace
+      // its records.
       if (former !== undefined && former.registrant !== registrant) {
         await this.#engine.unregister(place.toolId, whose(place));
       }
@@ -155,7 +156,7 @@ export class ToolLoader {
     return this.#given.has(key) ? this.#isTakenAway(place) : !this.#loaded.has(key);
   }
 
-  /** Whether something else has unregistered or replaced the tool that this loader registered. */
+  /** Whether other code has unregistered or replaced the tool that this loader registered. */
   #isTakenAway(place: ToolPlace): boolean {
     const key = keyOf(place);
     if (!this.#given.has(key) || this.#working.has(key)) return false;
@@ -171,7 +172,7 @@ export class ToolLoader {
 /** Beginning of a record's path that is the place of an upload. */
 export const UPLOAD = "upload:";
 
-/** Default of `registeredBy`: whoever has the engine. */
+/** Default of `registeredBy`: the owner of the engine. */
 export const BY_OPERATOR = OPERATOR;
 
 /** Places of the tools that a tenant's call may find. */

@@ -28,15 +28,15 @@ export type HookEventName = HookEvent["event"];
 type DataOf<Name extends HookEventName> = Extract<HookEvent, { event: Name }>["data"];
 
 /**
- * Decision of a hook. Nothing, or `continue`, lets the call proceed. At `tool:pre`, `deny` refuses the call, and `modify`
- * gives it the arguments `data.input`; at any event, the hooks after it get the modified data.
+ * Decision of a hook. Without one, or with `continue`, the call proceeds. At `tool:pre`, `deny` refuses the call, and
+ * `modify` gives it the arguments `data.input`; at any event, the hooks after it get the modified data.
  */
 export type HookResult =
   | { readonly action: "continue" }
   | { readonly action: "deny"; readonly reason?: string }
   | { readonly action: "modify"; readonly data: Readonly<Record<string, unknown>>; readonly reason?: string }
   | ({ readonly action: "inject_context" } & ContextInjection)
-  /** Refuses the call at `tool:pre`: nobody can be asked. */
+  /** Refuses the call at `tool:pre`: there is no user to ask. */
   | { readonly action: "ask_user"; readonly approval_prompt?: string; readonly reason?: string };
 
 /** Text for the agent's conversation. Glovebox has none: the text goes to the option `onContext`. */
@@ -56,8 +56,8 @@ export type Hook<Name extends HookEventName = HookEventName> = (
 
 export interface HookOptions {
   /**
-   * An observer: its return values and exceptions are ignored, and nothing waits for it. Without `observe`, a hook that
-   * fails at `tool:pre` refuses the call, as it may be a guard.
+   * An observer: its return values and exceptions are ignored, and calls do not wait for it. Without `observe`, a hook
+   * that fails at `tool:pre` refuses the call, as it may be a guard.
    */
   readonly observe?: boolean;
   /** Hooks of a lower priority come first. Default 0. */
@@ -68,7 +68,7 @@ export interface HookOptions {
 export interface HooksOptions {
   /** Whether there are `tool:pre:debug` and `tool:post:debug`. Default `false`. */
   readonly debug?: boolean;
-  /** Receives what hooks inject. Without it, a hook that injects at `tool:pre` refuses the call. */
+  /** Receives the injections of hooks. Without it, a hook that injects at `tool:pre` refuses the call. */
   readonly onContext?: (injection: ContextInjection, event: HookEvent) => void;
 }
 

@@ -23,7 +23,7 @@ export interface SourceOptions {
   /** Folders that sources must lie in. Default: `folder` alone. */
   readonly roots?: readonly string[];
   /**
-   * Returns a folder with the content of a git source. Without it such sources are refused: this package fetches no
+   * Returns a folder with the content of a git source. Without it such sources are refused: this package downloads no
    * code.
    */
   readonly git?: (source: GitSource) => Promise<string>;

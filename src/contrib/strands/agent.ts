@@ -9,7 +9,7 @@ import type { ModelAnswer, ModelCall, ModelMessage, ModelProvider } from "./mode
 export interface AgentTools {
   /** They may become more with a call: a long output is read on with `read_output`. */
   readonly descriptions: readonly ToolDescription[];
-  /** Never rejects: the result tells the model that a tool failed or may not be called. */
+  /** Never rejects: the result reports a failed or forbidden tool to the model. */
   call(call: ModelCall, signal: AbortSignal | undefined): Promise<ToolResult>;
 }
 

@@ -3,8 +3,8 @@ import { describeExcess } from "../../kernel/base/json.ts";
 const LENGTH_MAX = 1_000_000;
 
 /**
- * The JSON in a model's answer: the whole text, or a block of code, or what stands between the first and the last
- * bracket. Otherwise `undefined`.
+ * The JSON in a model's answer: the whole text, or a block of code, or the text between the first and the last bracket.
+ * Otherwise `undefined`.
  */
 export function jsonIn(answer: string): unknown {
   if (answer.length > LENGTH_MAX) return undefined;

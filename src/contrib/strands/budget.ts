@@ -35,7 +35,7 @@ export class Budget {
     if (++this.#steps > max_steps) throw new BudgetError(`the run takes more steps than max_steps, ${max_steps}`);
   }
 
-  /** A model that is asked only while tokens are left. */
+  /** A model that gets requests only while tokens are left. */
   meter(provider: ModelProvider): ModelProvider {
     return {
       generate: async (messages, options) => {

@@ -104,7 +104,7 @@ function patternIssues(spec: Workflow, registry: ToolRegistry): CapabilityIssue[
   return [...waiting, ...seenIssues(spec, registry, tools)];
 }
 
-/** What agents and steps see has to be among the workflow's tools. Those of other kinds have an issue of their own. */
+/** The tools of agents and steps have to be among the workflow's tools. Tools of other kinds have a separate issue. */
 function seenIssues(
   spec: Workflow,
   registry: ToolRegistry,
@@ -121,10 +121,11 @@ function seenIssues(
 }
 
 /**
- * Sections beside those that run. Hints, on which nothing depends, are accepted: `metadata`, `tags`, `telemetry`,
- * `runtime.region`, `runtime.budgets.warn_threshold`, an agent's `input_schema` and `output_schema`, `env.secrets` of the
- * environment (they are for tools of other kinds), and `context_policy.compaction`. `security.guardrails.allow_tools` and
- * `context_policy.retrieval.jit_tools` are enforced. What would change what a run does or may do, and does not, is refused.
+ * Sections that are not executed. Hints without an effect are accepted: `metadata`, `tags`, `telemetry`,
+ * `runtime.region`, `runtime.budgets.warn_threshold`, an agent's `input_schema` and `output_schema`, `env.secrets` of
+ * the environment (they are for tools of other kinds), and `context_policy.compaction`.
+ * `security.guardrails.allow_tools` and `context_policy.retrieval.jit_tools` are enforced. Sections that should change
+ * the behaviour or the permissions of a run, and are not supported, are refused.
  */
 function otherIssues(spec: Workflow, registry: ToolRegistry): CapabilityIssue[] {
   const { env, context_policy, security } = spec.others;

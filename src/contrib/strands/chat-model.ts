@@ -16,7 +16,7 @@ export interface ChatOptions {
   readonly maxBytes?: number;
   /** Maximum number of retries of a temporarily failed request. Default: 2. */
   readonly retries?: number;
-  /** How the pauses between retries grow. Default: `exponential`, from 250 ms to 10 s. */
+  /** Growth of the pauses between retries. Default: `exponential`, from 250 ms to 10 s. */
   readonly backoff?: "constant" | "exponential" | "jittered";
   /** Shortest and longest pause, in milliseconds. */
   readonly pauseMinMs?: number;

@@ -1,4 +1,4 @@
-/** Category of a workflow's failure: each has an exit code of its own on the command line. */
+/** Category of a workflow's failure: each has its own exit code on the command line. */
 export type WorkflowTrouble = "schema" | "runtime" | "io" | "unsupported";
 
 /** Thrown if a workflow cannot be read, run or finished. Match on `trouble`, or on the class. */
@@ -77,7 +77,7 @@ export class BudgetError extends WorkflowError {
   readonly trouble = "runtime";
 }
 
-/** An answer that a pattern cannot go on with, or a loop that ended without a result. */
+/** An answer that a pattern cannot use, or a loop that ended without a result. */
 export class PatternError extends WorkflowError {
   override readonly name = "PatternError";
   readonly trouble = "runtime";

@@ -8,7 +8,7 @@ export type Token =
   | { readonly kind: "number"; readonly value: number }
   | { readonly kind: "name" | "sign" | "end"; readonly value: string };
 
-/** Also bounds the depth of what is called for one expression. */
+/** Also limits the depth of recursion for one expression. */
 const LENGTH_MAX = 2_000;
 const TOKEN =
   /\s+|(?<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?<number>\d+(?:\.\d+)?)|(?<name>[A-Za-z_]\w*)|(?<sign>[=!<>]=|\/\/|[-+*/%~<>|.,:()[\]])/sy;

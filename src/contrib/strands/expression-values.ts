@@ -5,7 +5,7 @@ const SIZE_MAX = 1_000_000;
 
 type Operation = (value: unknown, ...args: readonly unknown[]) => unknown;
 
-/** Filters, which stand behind `|`. */
+/** Filters, which follow `|`. */
 const FILTERS = new Map<string, Operation>([
   ["default", (value, other = "") => value ?? other],
   ["length", (value) => sizeOf(value)],
@@ -96,7 +96,7 @@ export function isIn(part: unknown, whole: unknown): boolean {
   return typeof whole === "object" && whole !== null && typeof part === "string" && Object.hasOwn(whole, part);
 }
 
-/** Text of a value. Throws an `ExpressionError` for one that there is not. */
+/** Text of a value. Throws an `ExpressionError` for an undefined one. */
 export function show(value: unknown): string {
   if (value === undefined) throw new ExpressionError("undefined variable");
   return typeof value === "string" ? value : limited(JSON.stringify(value) ?? "");

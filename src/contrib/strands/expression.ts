@@ -6,7 +6,7 @@ export interface Scope {
   readonly [name: string]: unknown;
 }
 
-/** An expression that was read: it only looks at the scope's own values, and calls nothing but fixed operations. */
+/** A parsed expression: it reads only the scope's own values, and calls only fixed operations. */
 export type Expression = (scope: Scope) => unknown;
 
 const DEPTH_MAX = 50;
@@ -28,7 +28,7 @@ export function readExpression(text: string): Expression {
   return expression;
 }
 
-/** Whether the condition of an edge holds: `else` always does. Throws an `ExpressionError`. */
+/** Whether the condition of an edge is true: `else` always is. Throws an `ExpressionError`. */
 export function holds(condition: string, scope: Scope): boolean {
   const text = conditionText(condition);
   return text === "else" || isTrue(readExpression(text)(scope));
@@ -46,7 +46,7 @@ export function describeCondition(condition: string): string | null {
   }
 }
 
-/** Conditions may stand in the braces of a template. */
+/** Conditions may be in the braces of a template. */
 function conditionText(condition: string): string {
   const text = condition.trim();
   const inner = text.startsWith("{{") && text.endsWith("}}") ? text.slice(2, -2).trim() : text;

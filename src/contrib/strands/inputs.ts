@@ -54,7 +54,7 @@ function problemOf(value: unknown, { type, enum: allowed }: InputSpec): string |
   return isAllowed ? null : `must be one of ${JSON.stringify(allowed).slice(0, 500)}`;
 }
 
-/** An integer that no number holds is the text of its digits. */
+/** A long integer is the text of its digits. */
 function isDigits(value: unknown): boolean {
   return typeof value === "string" && isLongInteger(value);
 }

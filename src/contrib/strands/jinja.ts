@@ -2,7 +2,7 @@ import { ExpressionError } from "./expression-tokens.ts";
 import { type Expression, readExpression, type Scope } from "./expression.ts";
 import { isTrue, listOf, show } from "./expression-values.ts";
 
-/** Maximum length of what a template makes, in characters, and maximum number of its steps. */
+/** Maximum length of a template's output, in characters, and maximum number of its steps. */
 const TEXT_MAX = 1_000_000;
 const STEPS_MAX = 100_000;
 const DEPTH_MAX = 20;
@@ -55,7 +55,9 @@ export function readJinja(template: string): (scope: Scope) => string {
   };
 }
 
-/** Splits a template. `-` inside of a tag removes the space beside it; the line end behind a block's tag goes, too. */
+/**
+ * Splits a template. `-` inside of a tag removes the space beside it; the line end after a block's tag is removed, too.
+ */
 function tagsOf(template: string): readonly Tag[] {
   const tags: Tag[] = [];
   let from = 0;

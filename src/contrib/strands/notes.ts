@@ -36,7 +36,7 @@ export function notesPolicy(contextPolicy: unknown): NotesPolicy | null {
   };
 }
 
-/** Notes of a workflow's steps, in a file that later runs go on with. Agents see the last ones. */
+/** Notes of a workflow's steps, in a file that later runs continue. Agents see the last ones. */
 export class Notes {
   readonly #policy: NotesPolicy;
   readonly #folder: string;
@@ -91,7 +91,7 @@ export class Notes {
   }
 }
 
-/** A text in one line, so that nothing in it begins another note. */
+/** A text on one line, so that no part of it begins another note. */
 function shown(text: string): string {
   const line = text.replaceAll(/\s+/g, " ").trim();
   return line.length > SHOWN_MAX ? `${line.slice(0, SHOWN_MAX)}...` : line;

@@ -22,7 +22,7 @@ interface Fields {
 
 const ROOT = "/pattern/config";
 
-/** The parts of a pattern's steps, whatever its type. */
+/** The parts of a pattern's steps, for every type. */
 export function partsOf(pattern: Pattern): PatternParts {
   const all = listParts(pattern);
   return {

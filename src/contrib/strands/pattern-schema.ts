@@ -16,7 +16,9 @@ const VALIDATION = record({ pattern: HINT });
 /** A review between two phases of a pattern. */
 const REVIEW = record({ ...HUMAN_FIELDS, validation: VALIDATION }, ["type", "prompt"]);
 
-/** An agent's step, or with a `type` one that waits for a person: two schemas, so that problems are those of one. */
+/**
+ * An agent's step, or with a `type` one that waits for a person: two schemas, so that problems refer to one of them.
+ */
 function step(fields: { readonly [name: string]: object }, extra: { readonly [name: string]: object } = {}): object {
   const ids = Object.keys(extra).filter((name) => name === "id");
   return {

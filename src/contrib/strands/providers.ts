@@ -6,7 +6,7 @@ import type { FailurePolicy, Runtime } from "./workflow.ts";
 /** Providers that a workflow may name. Both implement OpenAI's chat completions. */
 export const PROVIDERS: readonly string[] = ["ollama", "openai"];
 
-/** A workflow that asks for more retries gets these. */
+/** Maximum number of retries of a workflow; a higher number is cut. */
 const RETRIES_MAX = 20;
 
 const HOSTS: { readonly [provider: string]: string } = {

@@ -201,7 +201,7 @@ export class ToolRegistry implements AsyncDisposable {
     }
   }
 
-  /** All tools of a module. The engine answers with the first only, and tells its listeners of each. */
+  /** All tools of a module. The engine answers with the first only, and reports each to its listeners. */
   async #register(location: ToolLocation): Promise<readonly RegisteredInfo[]> {
     const tools: RegisteredInfo[] = [];
     const listen = (...[{ info }]: EventMap["tool:register"]): void => {

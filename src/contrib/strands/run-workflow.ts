@@ -39,15 +39,18 @@ export interface ChainResult {
 export type WorkflowOptions = ChainOptions;
 
 export interface WorkflowResult extends ChainResult {
-  /** Values for the pattern's artifacts beside the variables, such as `branches`, `tasks`, `workers` and `nodes`. */
+  /**
+   * Values for the pattern's artifacts in addition to the variables, such as `branches`, `tasks`, `workers` and
+   * `nodes`.
+   */
   readonly values: { readonly [name: string]: unknown };
 }
 
 const MAX_TURNS = 20;
 
 /**
- * Runs a workflow, whatever its pattern, then writes its artifacts. Rejects with a subclass of `WorkflowError`; no
- * artifact has been written then, except in the case of an `ArtifactError`.
+ * Runs a workflow of any pattern, then writes its artifacts. Rejects with a subclass of `WorkflowError`; no artifact
+ * has been written then, except in the case of an `ArtifactError`.
  */
 export async function run_workflow(
   spec: Workflow,
@@ -80,7 +83,7 @@ export async function run_workflow(
   return { last_response, steps, values, artifacts: rendered.map(({ path }) => path) };
 }
 
-/** Runs a workflow's pattern. Its notes are written also where it fails: a later run goes on with them. */
+/** Runs a workflow's pattern. Its notes are also written if it fails: a later run continues them. */
 async function ran(run: Run, { pattern }: Workflow, notes: Notes | null): Promise<PatternResult> {
   try {
     return await runPattern(pattern, run);

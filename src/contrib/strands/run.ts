@@ -40,7 +40,7 @@ export interface RunOptions {
 
 const PARALLEL = 5;
 
-/** One run of a workflow, as its pattern sees it. */
+/** One run of a workflow, from its pattern's side. */
 export class Run {
   readonly variables: Scope;
   readonly #options: RunOptions;
@@ -120,7 +120,7 @@ export class Run {
     return results;
   }
 
-  /** The provider that the caller gave, or the one of that name; the workflow's host is only for its own. */
+  /** The caller's provider, or the one of that name; the workflow's host is only for its own. */
   #providerOf(name: string): ModelProvider {
     const known = this.#providers.get(name);
     if (known !== undefined) return known;

@@ -45,7 +45,7 @@ async function readModules(given: string, folder: string): Promise<Skill["module
   return modules;
 }
 
-/** An agent's prompt with what there is to load. */
+/** An agent's prompt with the list of skills. */
 export function withSkillList(prompt: string, skills: readonly Skill[]): string {
   if (skills.length === 0) return prompt;
   const list = skills.map(({ id, description }) => `- **${id}**${description === "" ? "" : `: ${description}`}`);

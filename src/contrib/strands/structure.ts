@@ -5,7 +5,7 @@ import type { GraphConfig, Pattern, Task } from "./workflow.ts";
 
 const ROOT = "/pattern/config";
 
-/** Problems of a pattern that its schema cannot say: names that lead nowhere, names given twice, cycles of tasks. */
+/** Problems of a pattern that its schema cannot express: undefined names, repeated names, cycles of tasks. */
 export function structureProblems({ type, config }: Pattern): readonly SpecProblem[] {
   switch (type) {
     case "chain":

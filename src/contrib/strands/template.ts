@@ -9,7 +9,7 @@ const RENDER_MS = 1_000;
 const WORK_MAX = 20_000_000;
 const MESSAGE_MAX = 300;
 
-/** Templates see only the given values: no files, inherited properties or undefined names. An `if` may ask for a name. */
+/** Templates see only the given values: no files, inherited properties or undefined names. An `if` may test a name. */
 const OPTIONS = {
   templates: {},
   strictVariables: true,
@@ -21,7 +21,10 @@ const OPTIONS = {
   memoryLimit: WORK_MAX,
 } as const;
 
-/** Templates of workflows: in Liquid, or in the part of Jinja that Strands' workflows use, where they have what only Jinja has. */
+/**
+ * Templates of workflows: in Liquid, or, if they contain constructs of Jinja alone, in the part of Jinja that Strands'
+ * workflows use.
+ */
 export class Templates {
   readonly #liquid: Liquid;
 

@@ -7,7 +7,7 @@ export interface NativeMedia extends Omit<Media, "source"> {
   readonly source: { readonly bytes: Uint8Array } | Exclude<Media["source"], { readonly bytes: unknown }>;
 }
 
-/** A content block as Strands tools see it: with bytes in place of Base64. */
+/** A content block in the form for Strands tools: with bytes in place of Base64. */
 export type NativeBlock =
   | { readonly text: string }
   | { readonly json: unknown }
@@ -21,8 +21,8 @@ export interface NativeResult extends Omit<StrandsResult, "content"> {
 
 /**
  * Wraps an engine's tool as a function of Strands' contract: takes `{ toolUseId, input }`, returns a result in content
- * blocks with the same id. Failures of the tool are results; they never reject. With `modelChars`, a long output is cut,
- * and the function of `read_output` reads on in it.
+ * blocks with the same id. Failures of the tool are results; they never reject. With `modelChars`, a long output is
+ * cut, and the function of `read_output` reads further parts.
  */
 export function toolFunction(engine: ToolRunner, name: string, { modelChars }: ModelOptions = {}) {
   const runner = modelChars === undefined ? engine : forModel(engine, { modelChars });

@@ -71,7 +71,7 @@ const TOOLS = {
   ),
 };
 
-/** Sections that only say something about a workflow: they are accepted, and nothing depends on them. */
+/** Sections that only describe a workflow: they are accepted, and have no effect. */
 const HINTS = {
   metadata: record({ name: NAME, description: HINT, labels: { type: "object", maxProperties: PARTS_MAX } }),
   tags: listOf({ type: "string", pattern: "^[a-z0-9][a-z0-9._-]{0,255}$" }, { uniqueItems: true }),

@@ -91,7 +91,7 @@ export interface InputSpec {
   readonly enum?: readonly unknown[];
 }
 
-/** How the agents work together. */
+/** The cooperation of the agents. */
 export type Pattern =
   | { readonly type: "chain"; readonly config: ChainConfig }
   | { readonly type: "routing"; readonly config: RoutingConfig }
@@ -171,7 +171,7 @@ export interface AgentStep {
   readonly tool_overrides?: readonly string[];
 }
 
-/** Nobody can be asked here: `check_capability` refuses it. */
+/** A step that waits for a person. Runs have no person to ask: `check_capability` refuses it. */
 export interface HumanStep {
   readonly type: "hitl";
   readonly prompt: string;

@@ -24,7 +24,7 @@ export interface AgentConfig {
   readonly exchange: readonly ExchangeEntry[];
 }
 
-/** An agent whose configuration or tools cannot be used; the message begins with the part that is wrong. */
+/** An agent whose configuration or tools cannot be used; the message begins with the wrong part. */
 export class AgentError extends Error {
   override readonly name = "AgentError";
 }
@@ -71,7 +71,7 @@ function readModule(value: unknown, place: string): AgentModuleConfig {
     id: textOf(value["id"], `${place}/id`),
     module,
     provides: textsOf(provides ?? [], `${place}/provides`),
-    // From YAML or JSON; whatever else there may be is checked when a tool is registered with it.
+    // From YAML or JSON; other members are checked when a tool is registered with it.
     config: (config ?? {}) as AgentModuleConfig["config"],
   };
 }
@@ -82,7 +82,7 @@ function readEntry(value: unknown, place: string, ids: ReadonlySet<string>): Exc
   const providers = textsOf(typeof provider === "string" ? [provider] : provider, `${place}/provider`);
   const module = textOf(value["module"], `${place}/module`);
   for (const id of [module, ...providers]) {
-    // Names of Xaibo's own, such as `__entry__`.
+    // Xaibo's own names, such as `__entry__`.
     if (ids.has(id) || id.startsWith("__")) continue;
     throw new AgentError(`${place} names the module "${id}", and modules has none with this id`);
   }

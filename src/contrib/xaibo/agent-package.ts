@@ -10,7 +10,7 @@ const ROOTS = ["", "src"] as const;
 const REQUIREMENTS = "requirements.txt";
 const CACHE = "__pycache__";
 
-/** A tool package made of a project's modules; goes when it is disposed of. */
+/** A tool package made of a project's modules; its disposal removes it. */
 export interface AgentPackage extends AsyncDisposable {
   readonly path: string;
 }

@@ -34,7 +34,7 @@ export interface AgentModule {
   /** `ignored`: it provides no tools. `refused`: it does, and cannot be used here. */
   readonly state: "provides" | "ignored" | "refused";
   readonly tools: readonly string[];
-  /** Why it is refused. */
+  /** The reason for its refusal. */
   readonly reason: string | null;
 }
 
@@ -68,8 +68,9 @@ interface Opening {
 }
 
 /**
- * Registers the tools of an agent's configuration, a text of YAML or its value: Python functions, providers of its own,
- * and prompts, behind the exchange that it describes. Rejects with an `AgentError`, and then no tool is registered.
+ * Registers the tools of an agent's configuration, a text of YAML or its value: Python functions, its own providers,
+ * and prompts, selected by the exchange that it describes. Rejects with an `AgentError`, and then no tool is
+ * registered.
  */
 export async function loadAgent(engine: Engine, agent: unknown, options: AgentOptions): Promise<Agent> {
   const config = readAgentConfig(agent);
@@ -114,7 +115,10 @@ async function open(module: AgentModuleConfig, config: AgentConfig, opening: Ope
   }
 }
 
-/** A class of the project. Whether it provides tools is known once it is evaluated, if the configuration does not say. */
+/**
+ * A class of the project. Without a declaration in the configuration, only its evaluation shows whether it provides
+ * tools.
+ */
 async function openOwn(
   module: AgentModuleConfig,
   className: string,
@@ -134,7 +138,7 @@ async function openOwn(
   }
 }
 
-/** Its functions are called by a provider that raises what they raise, so that a failure has its type. */
+/** Its functions are called by a provider that rethrows their errors, so that a failure has its type. */
 const FUNCTIONS = `from xaibo.primitives.modules.tools import PythonToolProvider as Base
 
 

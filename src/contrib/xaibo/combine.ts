@@ -56,7 +56,7 @@ function combined(providers: readonly ToolProviderProtocol[], isForModels: boole
   };
 }
 
-/** Asks one provider after the other for a page of an output: each knows those of its own calls. */
+/** Requests a page of an output from one provider after the other: each has those of its own calls. */
 async function readOn(
   readers: readonly ToolProviderProtocol[],
   parameters: { readonly [name: string]: unknown },

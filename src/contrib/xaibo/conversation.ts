@@ -61,8 +61,8 @@ const RESULT_CHARS_DEFAULT = 100_000;
 /**
  * Lets a model call tools until it responds without calls. Calls of one response run in parallel; their results are
  * sent in the order of the calls. A failed or malformed call, or a call of an unknown tool, is reported to the model,
- * so that it can correct it. A long output of an engine's tool is cut, and read on with `read_output`. Rejects with a `ConversationError` if the model fails or times out, and with errors of
- * `list_tools`.
+ * so that it can correct it. A long output of an engine's tool is cut, and `read_output` reads further parts. Rejects
+ * with a `ConversationError` if the model fails or times out, and with errors of `list_tools`.
  */
 export async function runConversation(whole: ConversationOptions): Promise<Conversation> {
   const { modelChars } = whole;

@@ -27,7 +27,7 @@ const RETRIES_MAX = 5;
  */
 const [WAIT_MS, WAIT_MAX_MS] = [50, 5_000];
 
-/** Makes a provider of an engine, or of anything that runs tools. It has the tools of every contract. */
+/** Makes a provider of an engine, or of another runner of tools. It has the tools of every contract. */
 export function toolProvider(runner: ToolRunner, options: EngineProviderOptions = {}): ToolProviderProtocol {
   const { throwOnError = false, tenant, tools } = options;
   const retries = Math.min(Math.max(0, options.retries ?? 0), RETRIES_MAX);

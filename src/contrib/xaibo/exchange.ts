@@ -6,8 +6,8 @@ const COLLECTOR = /^xaibo\..*\bToolCollector$/;
 
 /**
  * The provider of tools that an agent's exchange gives to its orchestrator. `providers` are those of its modules;
- * collectors combine them, where two tools of one name are a `ToolNameClashError`. Throws an `AgentError` where the
- * exchange leaves it open which is meant.
+ * collectors combine them, and two tools of one name are a `ToolNameClashError`. Throws an `AgentError` if the exchange
+ * is ambiguous.
  */
 export function exchanged(
   config: AgentConfig,

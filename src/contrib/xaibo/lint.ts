@@ -37,8 +37,8 @@ const CHOICES = /\b(?:one of|either)\b|["'`][^"'`]+["'`]\s*(?:,|or|\|)\s*(?:or\s
 
 /**
  * Finds invalid tools of a provider, and violations of the document's advice. Errors: invalid definitions, duplicate
- * names, defaults that do not fit. Warnings: a name without a verb or not in snake_case, a description that says too
- * little, a parameter without a description or without `required`, choices listed in the description instead of an
+ * names, defaults that do not fit. Warnings: a name without a verb or not in snake_case, a description with too little
+ * information, a parameter without a description or without `required`, choices listed in the description instead of an
  * enum.
  */
 export function lintTools(tools: unknown): readonly LintFinding[] {

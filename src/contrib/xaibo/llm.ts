@@ -28,7 +28,7 @@ export const LLMMessage = {
   user: (content: string): LLMMessage => ({ role: "user", content }),
   assistant: (content: string | null, tool_calls: readonly LLMFunctionCall[] = []): LLMMessage =>
     tool_calls.length === 0 ? { role: "assistant", content } : { role: "assistant", content, tool_calls },
-  /** Result of a call; `text` is what the model reads. */
+  /** Result of a call; `text` is the model's part. */
   function_result: (id: string, name: string, text: string): LLMMessage => ({
     role: "function",
     id,
@@ -50,7 +50,7 @@ export interface LLMOptions {
 /** Response of a model: text, calls, or both. */
 export interface LLMResponse {
   readonly content?: string | null;
-  /** `problem`: why a call with unreadable arguments is not made. The model gets this text. */
+  /** `problem`: the reason why a call with unreadable arguments is not made. The model gets this text. */
   readonly tool_calls?: readonly (XaiboCall & { readonly problem?: string })[] | null;
 }
 

@@ -5,7 +5,7 @@ import { guardedProvider } from "./guarded-provider.ts";
 import type { LLM, LLMMessage } from "./llm.ts";
 import type { ToolProviderProtocol } from "./protocol.ts";
 
-/** Options of tools that ask a model once. */
+/** Options of tools that send a model one request. */
 export interface OneShotOptions {
   /** Reads the image at a path, which a model gave, as a `data:` URL. Default: only URLs are taken. */
   readonly readImage?: (path: string) => Promise<string>;
@@ -90,7 +90,7 @@ async function filled({ role, message }: Entry, parameters: Parameters, options:
   return images.length === 0 ? { role, content } : { role, content, images };
 }
 
-/** Fills parameters in, each once: a value that looks like a placeholder stays as it is. */
+/** Replaces each placeholder once: a value that looks like a placeholder stays unchanged. */
 function fill(text: string, parameters: Parameters): string {
   let chars = text.length;
   return text.replaceAll(PLACEHOLDER, (whole, name: string) => {

@@ -19,7 +19,9 @@ export interface ToolProviderProtocol {
     parameters: { readonly [name: string]: unknown },
     context?: CallContext,
   ): Promise<XaiboResult>;
-  /** The provider as a model gets it: with `read_output`, and with long outputs cut. Absent where no output is long. */
+  /**
+   * The provider in the form for models: with `read_output`, and with long outputs cut. Absent if no output is long.
+   */
   forModels?(options?: ModelOptions): ToolProviderProtocol;
 }
 

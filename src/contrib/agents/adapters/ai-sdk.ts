@@ -29,7 +29,7 @@ export type AiTools<Tools> = {
   };
 };
 
-/** A part of a tool message that says how a call was decided. */
+/** A part of a tool message with the decision about a call. */
 export interface AiApprovalResponse {
   type: "tool-approval-response";
   approvalId: string;
@@ -39,9 +39,9 @@ export interface AiApprovalResponse {
 
 /**
  * The tools of an engine as a tool set of the `ai` package: `generateText({ tools: toolsForAISDK(engine) })`. The
- * package's abort signal cancels calls. A failed call throws an `AiToolFailure`, which the package shows to the model. The
- * model reads long outputs in parts, with `read_output`; `execute` gives all of them. A call that a person has to approve
- * is stored, and the package asks for an approval: `approvalsForAISDK` has the answer once it is decided.
+ * package's abort signal cancels calls. A failed call throws an `AiToolFailure`, which the package shows to the model.
+ * The model reads long outputs in parts, with `read_output`; `execute` returns them whole. A call that a person has to
+ * approve is stored, and the package requests an approval: `approvalsForAISDK` has the answer after the decision.
  */
 export function toolsForAISDK<Tools>(
   runner: ToolRunner<Tools>,
@@ -49,7 +49,7 @@ export function toolsForAISDK<Tools>(
 ): AiTools<Tools> {
   const engine = engineOf(runner);
   const approvals = engine === null ? null : new StoredApprovals(engine, options);
-  // The package asks about each call in the same process before it makes it.
+  // The package requests the approval of each call in the same process before it makes the call.
   const tools = approvedRunner(runner, approvals, modelChars === undefined ? {} : { modelChars }, () => false);
   const set = Object.entries(aiToolsOf(tools, options)).map(([written, tool]) => {
     const needsApproval = async (
@@ -63,13 +63,13 @@ export function toolsForAISDK<Tools>(
     };
     return [written, { ...tool, needsApproval }] as const;
   });
-  // The schemas say at run time what `Tools` says when a program is compiled.
+  // The schemas define at run time the types that `Tools` defines at compile time.
   return Object.fromEntries(set) as unknown as AiTools<Tools>;
 }
 
 /**
- * Answers to all approvals that a conversation of the `ai` package asks for, as the engine's store has them: the content of
- * the tool message with which it goes on. `null` while one of them is not decided. Nothing in `messages` decides.
+ * Answers to all approvals that a conversation of the `ai` package requests, from the engine's store: the content of
+ * the tool message that continues it. `null` while one of them is undecided. The texts in `messages` decide nothing.
  */
 export async function approvalsForAISDK(
   engine: Engine,
@@ -84,7 +84,7 @@ export async function approvalsForAISDK(
     const part = calls.get(toolCallId);
     if (typeof approvalId !== "string" || part === undefined || answered.has(approvalId)) continue;
     const stored = await approvals.find(readCall(engine, part));
-    // It is for a tool of somebody else.
+    // It is for a tool outside the engine.
     if (stored === undefined) continue;
     const decision = decisionOf(stored);
     if (decision === null) return null;

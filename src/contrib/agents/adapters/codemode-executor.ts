@@ -4,9 +4,9 @@ import type { Engine } from "../../../kernel/engine/engine.ts";
 import { callOf, readySource } from "../../../kernel/tool/program/program.ts";
 import type { IsolateDriverOptions } from "./isolate-driver.ts";
 
-/** An executor as `@cloudflare/codemode` takes it. */
+/** An executor in the form for `@cloudflare/codemode`. */
 export interface CodemodeExecutor {
-  /** Runs an async arrow function in an isolate of its own. Never rejects. */
+  /** Runs an async arrow function in a separate isolate. Never rejects. */
   execute(
     code: string,
     providers: CodemodeProvider[] | CodemodeFunctions,
@@ -14,7 +14,7 @@ export interface CodemodeExecutor {
   ): Promise<CodemodeResult>;
 }
 
-/** Functions of the host, by name. What a program gives them is hostile input. */
+/** Functions of the host, by name. Arguments from a program are untrusted. */
 export type CodemodeFunctions = Record<string, (...args: unknown[]) => Promise<unknown>>;
 
 /** Functions that a program finds under one name. */
@@ -51,8 +51,9 @@ const RESERVED: ReadonlySet<string> = new Set(
 const LEVELS: ReadonlySet<string> = new Set(["warn", "error"]);
 
 /**
- * An engine as the executor of Cloudflare's codemode: `createCodeTool({ tools, executor: createCodemodeExecutor(engine) })`.
- * Each run is a call of the engine in an isolate of its own, without any capability but the functions. Values are JSON.
+ * An engine as the executor of Cloudflare's codemode: `createCodeTool({ tools, executor: createCodemodeExecutor(engine)
+ * })`. Each run is a call of the engine in a separate isolate, with the functions as its only capability. Values are
+ * JSON.
  */
 export function createCodemodeExecutor(engine: Engine, options: IsolateDriverOptions = {}): CodemodeExecutor {
   const { limits = {}, ...call } = options;
@@ -88,7 +89,7 @@ function describeWrong(code: unknown, names: readonly string[]): string | null {
   return `"${wrong.slice(0, 100)}" cannot be the name of a provider: use letters, digits and _, no reserved word, and each name once`;
 }
 
-/** The whole text of a run: the names, the preludes, and the program as an expression, on lines of its own. */
+/** The whole text of a run: the names, the preludes, and the program as an expression, on separate lines. */
 function programOf(code: string, names: readonly string[], preludes: readonly string[]): string {
   const spaces = names.map((name) => `const ${name} = __space(${JSON.stringify(name)});`);
   return `const __ask = globalThis.${HOST};

@@ -5,9 +5,9 @@ import type { ExecuteOptions } from "../../../kernel/engine/execute-options.ts";
 import type { Engine } from "../../../kernel/engine/engine.ts";
 import { callOf, readySource } from "../../../kernel/tool/program/program.ts";
 
-/** A driver as `@tanstack/ai-code-mode` takes it. */
+/** A driver in the form for `@tanstack/ai-code-mode`. */
 export interface IsolateDriver {
-  /** Rejects with a `TypeError` or a `RangeError` where the config is invalid. */
+  /** Rejects with a `TypeError` or a `RangeError` if the config is invalid. */
   createContext(config: IsolateConfig): Promise<IsolateContext>;
 }
 
@@ -20,7 +20,7 @@ export interface IsolateConfig {
   memoryLimit?: number;
 }
 
-/** A function of the host. What a program gives it is hostile input. */
+/** A function of the host. Arguments from a program are untrusted. */
 export interface IsolateBinding {
   name: string;
   description: string;
@@ -30,8 +30,7 @@ export interface IsolateBinding {
 
 export interface IsolateContext {
   /**
-   * Runs the body of an async function in an isolate of its own: what an earlier run has left on its globals is not
-   * there. Never rejects.
+   * Runs the body of an async function in a separate isolate: the globals of an earlier run are gone. Never rejects.
    */
   execute<T = unknown>(code: string): Promise<IsolateResult<T>>;
   /** Cancels runs in flight; later ones end with a `DisposedError`. */
@@ -72,7 +71,7 @@ const PREFIXES: ReadonlyMap<string, string> = new Map([
 
 /**
  * An engine as the isolate driver of TanStack AI's code mode: `createCodeMode({ driver: createIsolateDriver(engine),
- * tools })`. Each run is a call of the engine in an isolate of its own, without any capability but its bindings.
+ * tools })`. Each run is a call of the engine in a separate isolate, with the bindings as its only capability.
  */
 export function createIsolateDriver(engine: Engine, options: IsolateDriverOptions = {}): IsolateDriver {
   const { limits: usual, signal: given, ...call } = options;
@@ -123,7 +122,7 @@ function limitsOf(usual: Partial<Limits> = {}, timeout: number | undefined, memo
     ...(wallMs === undefined ? {} : { wallMs }),
     ...(memoryMb === undefined ? {} : { memoryMb }),
   };
-  // Throws where one of them is invalid; the engine resolves them again, with its own.
+  // Throws if one of them is invalid; the engine resolves them again, with its own.
   resolveLimits(DEFAULT_LIMITS, limits, MAX_LIMITS);
   return limits;
 }
@@ -167,7 +166,7 @@ function nameOf(code: string, type: string | undefined): string {
   }
 }
 
-/** Types of what a program threw that was no error. */
+/** Types of thrown values that are no errors. */
 const PRIMITIVES: ReadonlySet<string> = new Set([
   "string",
   "number",

@@ -20,7 +20,8 @@ export type LangChainTool = import("@langchain/core/tools").StructuredToolInterf
 export interface LangChainOptions extends OfferOptions {
   /**
    * LangGraph's `interrupt`. A call that a person has to approve is stored then, and interrupts the run with a
-   * `LangChainApproval`. When the run goes on, the store says what was decided: what it is resumed with decides nothing.
+   * `LangChainApproval`. When the run continues, the store has the decision: the value of the resumption decides
+   * nothing.
    */
   readonly interrupt?: (value: LangChainApproval) => unknown;
 }
@@ -36,7 +37,7 @@ export interface LangChainApproval {
   readonly digest: string;
 }
 
-/** How often a run may be resumed before somebody has decided: then the call fails as one that waits. */
+/** Maximum number of resumptions of a run before a decision: then the call fails as a waiting one. */
 const ASKED_MAX = 100;
 
 interface Config {
@@ -75,7 +76,7 @@ export async function toolsForLangChain(
   );
 }
 
-/** `interrupt` throws, or returns where the run was resumed: then it is asked again, as long as nobody has decided. */
+/** `interrupt` throws, or returns if the run was resumed: it is repeated as long as there is no decision. */
 async function interruptWhileOpen(
   call: ModelCall,
   approvals: StoredApprovals,

@@ -18,7 +18,7 @@ export interface OpenAiAgentTool {
   description: string;
   parameters: OpenAiAgentParameters;
   strict: boolean;
-  /** Resolves with a text, or with a list where the output has images. */
+  /** Resolves with a text, or with a list if the output has images. */
   invoke(context: unknown, input: string, details?: OpenAiAgentCall): Promise<string | OpenAiAgentOutput[]>;
   /** Whether a person has to decide about the call: then it is stored. */
   needsApproval(context?: unknown, input?: unknown, callId?: string): Promise<boolean>;
@@ -53,8 +53,9 @@ export interface OpenAiAgentInterruption {
 
 /**
  * The tools of an engine for `@openai/agents`: `new Agent({ tools: toolsForOpenAIAgents(engine) })`. The run's abort
- * signal cancels calls. The model reads the output as text, sees its images, or reads `Error: ` and the message of a call that failed. A call that
- * a person has to approve is stored, and interrupts the run: `approvalsForOpenAIAgents` answers once it is decided.
+ * signal cancels calls. The model reads the output as text, sees its images, or reads `Error: ` and the message of a
+ * call that failed. A call that a person has to approve is stored, and interrupts the run: `approvalsForOpenAIAgents`
+ * answers after the decision.
  */
 export function toolsForOpenAIAgents(
   runner: ToolRunner,
@@ -62,7 +63,7 @@ export function toolsForOpenAIAgents(
 ): OpenAiAgentTool[] {
   const engine = engineOf(runner);
   const approvals = engine === null ? null : new StoredApprovals(engine, options);
-  /** Calls that another process has asked about, while they run here. */
+  /** Calls whose approval another process has requested, while they run here. */
   const resumed = new Set<string>();
   const chars = modelChars === undefined ? {} : { modelChars };
   const tools = approvedRunner(runner, approvals, chars, ({ id }) => resumed.has(id));
@@ -99,8 +100,8 @@ export function toolsForOpenAIAgents(
 }
 
 /**
- * Answers all interruptions of a run that are about an engine's tools, as the engine's store has them. Resolves with whether
- * all of them are decided: the run goes on with `run(agent, state)` then. What the state says decides nothing.
+ * Answers all interruptions of a run by an engine's tools, from the engine's store. Resolves with whether all of them
+ * are decided: `run(agent, state)` then continues the run. The state decides nothing.
  */
 export async function approvalsForOpenAIAgents<Item extends OpenAiAgentInterruption>(
   engine: Engine,
@@ -112,7 +113,7 @@ export async function approvalsForOpenAIAgents<Item extends OpenAiAgentInterrupt
   for (const item of state.getInterruptions()) {
     const call = readCall(engine, item.rawItem);
     const stored = call && (await approvals.find(call));
-    // It is for a tool of somebody else.
+    // It is for a tool outside the engine.
     if (stored === undefined) continue;
     const decision = decisionOf(stored);
     if (decision === null) isDecided = false;
@@ -132,7 +133,7 @@ function readCall(tools: ToolRunner, item: object): ModelCall | undefined {
   return { ...call, id, name: findName(tools, call.name) };
 }
 
-/** Whether the run has an approval of a call. It only says where to look: the store says whether there is one. */
+/** Whether the run has an approval of a call. This is only a hint: the store decides whether there is one. */
 function isApproved(context: unknown, toolName: string, callId: string): boolean {
   return isDecider(context) && context.isToolApproved({ toolName, callId }) === true;
 }

@@ -15,7 +15,7 @@ import {
 
 /** Calls of this process whose place in the store is known. */
 const KNOWN_MAX = 10_000;
-/** Newest calls of a tool among which that of another process is looked for. */
+/** Newest calls of a tool that are searched for a call of another process. */
 const PAGE = 50;
 const PAGES_MAX = 20;
 /** Looks at a call that runs, and their interval. A library has its own deadline, too: the signal. */
@@ -33,15 +33,16 @@ export function engineOf(runner: ToolRunner): Engine | null {
 }
 
 /**
- * Calls of a model that a person has to approve, as a library asks for them. The engine's gate says which, its store has
- * them, and only `engine.calls.durable.decide` decides: what a library or a message says starts nothing.
+ * Calls of a model that need a person's approval, in the form in which a library requests them. The engine's gate
+ * selects them, its store contains them, and only `engine.calls.durable.decide` decides: texts of a library or a
+ * message start nothing.
  */
 export class StoredApprovals {
   readonly #engine: Engine;
   readonly #tenant: string;
   /** Ids in the store; an empty one for a call that needs no approval. */
   readonly #known = new BoundedCache<string>(KNOWN_MAX);
-  /** Calls in the store whose results were given: the same id of a model is another call from then on. */
+  /** Calls in the store whose results were given: from then on, the same id of a model is a new call. */
   readonly #given = new BoundedCache<true>(KNOWN_MAX);
 
   constructor(engine: Engine, { tenant = "" }: Pick<RunOptions, "tenant"> = {}) {
@@ -49,14 +50,14 @@ export class StoredApprovals {
     this.#tenant = tenant;
   }
 
-  /** Stores a call where it needs an approval. */
+  /** Stores a call if it needs an approval. */
   async request(call: ModelCall): Promise<boolean> {
     const stored = await this.#engine.calls.requestApproval(call, { tenant: this.#tenant });
     this.#known.set(keyOf(call), stored?.id ?? "");
     return stored !== null;
   }
 
-  /** As `request`, for a library that may ask again about a call that is stored. */
+  /** As `request`, for a library that may repeat the request for a stored call. */
   async isNeeded(call: ModelCall): Promise<boolean> {
     if (!this.#engine.calls.mayNeedApproval(call.name, { tenant: this.#tenant })) return false;
     const stored = await this.find(call);
@@ -74,8 +75,8 @@ export class StoredApprovals {
   }
 
   /**
-   * A runner for models that answers a stored call with its result, and makes all others. `wasAsked`: whether a person was
-   * asked about the call, maybe by another process.
+   * A runner for models that answers a stored call with its result, and makes all others. `wasAsked`: whether an
+   * approval of the call was requested, maybe by another process.
    */
   runner(options: ModelOptions, wasAsked: (call: ModelCall) => boolean): ModelRunner {
     const model = this.#engine.forModels(options);
@@ -95,7 +96,7 @@ export class StoredApprovals {
     };
   }
 
-  /** The result of a stored call: as it is, where it waits for somebody, else when it has ended. */
+  /** The result of a stored call: at once if it waits for a person, else after its end. */
   async #result(call: ModelCall, wasAsked: boolean, signal: AbortSignal | undefined): Promise<ToolResult | undefined> {
     if (!wasAsked && this.#known.get(keyOf(call)) === undefined) return undefined;
     let stored = await this.find(call);
@@ -125,7 +126,7 @@ export class StoredApprovals {
   }
 }
 
-/** The runner as a model gets it, whose calls a person may have approved before. */
+/** The runner in the form for models, whose calls may have been approved before. */
 export function approvedRunner(
   runner: ToolRunner,
   approvals: StoredApprovals | null,
@@ -140,7 +141,7 @@ export function approvalOf({ waits }: DurableCall): (CallWait & { readonly kind:
   return waits.find((wait) => wait.step === 0 && wait.kind === "approval") as ReturnType<typeof approvalOf>;
 }
 
-/** Decisions about a stored call: `null` while nobody has decided. */
+/** Decisions about a stored call: `null` before a decision. */
 export function decisionOf(stored: DurableCall): { readonly approved: boolean; readonly reason?: string } | null {
   const wait = approvalOf(stored);
   if (wait?.state === "open" && stored.state !== "ended") return null;
@@ -148,7 +149,7 @@ export function decisionOf(stored: DurableCall): { readonly approved: boolean; r
   return { approved: wait?.state === "approved", ...(reason === null ? {} : { reason }) };
 }
 
-/** Whether a call goes on by itself. */
+/** Whether a call continues without a decision. */
 function mayEnd(stored: DurableCall | undefined): boolean {
   return stored?.state === "ready" || stored?.state === "running";
 }
@@ -161,7 +162,7 @@ function digitsOf(_key: string, value: unknown): unknown {
   return typeof value === "bigint" ? String(value) : value;
 }
 
-/** Whether a stored call is one that a model of this process, or of an earlier one, has made. */
+/** Whether a stored call was made by a model of this process, or of an earlier one. */
 function isOf(stored: DurableCall, call: ModelCall): boolean {
   if (stored.callId !== call.id || stored.key !== null || stored.parentId !== null) return false;
   const wait = approvalOf(stored);

@@ -5,7 +5,7 @@ const AI_SCHEMA = Symbol.for("vercel.ai.schema");
 
 /**
  * A JSON Schema for the `ai` package: at run time one of the package's own schemas, so that it reaches the model
- * unchanged; for its types a Standard Schema, which needs no import. It validates nothing: the engine does.
+ * unchanged; for its types a Standard Schema, which needs no import. It does not validate: the engine does.
  */
 export class AiSchema {
   readonly jsonSchema: Record<string, unknown>;

@@ -145,7 +145,7 @@ export const aiSdk: Contract<AiToolSet, AiToolCall, AiToolResult, never> = {
   writeEvent: () => null,
 };
 
-/** The output of a call that succeeded, for a model. Providers say which files their models can read. */
+/** The output of a call that succeeded, for a model. Providers define the files that their models can read. */
 export function writeOutput(result: ToolResult): AiModelOutput {
   const { output } = result;
   if (contentOf(output) !== null) return writeContent(resultParts(result, () => true));

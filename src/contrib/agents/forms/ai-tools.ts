@@ -15,7 +15,7 @@ import { outputParts, SHOWS_NOTHING, textsOf } from "../../../kernel/tool/contra
 /** A tool of a tool set, with its `execute`. */
 export type AiRunnableTool = AiTool & {
   execute(input: unknown, call: { toolCallId: string; abortSignal?: AbortSignal | undefined }): Promise<unknown>;
-  /** What the model reads of an output: all of it, or its beginning, its end and its shape. */
+  /** The part of an output that the model reads: all of it, or its beginning, its end and its shape. */
   toModelOutput?(answer: { readonly toolCallId: string; readonly output: unknown }): AiModelOutput;
 };
 
@@ -39,8 +39,8 @@ export class AiToolFailure extends Error {
 /**
  * The runner's current tools as a tool set of the `ai` package: `generateText({ tools: aiTools(engine) })`. The
  * package's abort signal cancels calls; a failed call throws an `AiToolFailure`, which the package converts to a
- * result. With `modelChars`, `toModelOutput` cuts what the model reads of a long output, and `read_output` is one of the
- * tools; `execute` gives the whole output.
+ * result. With `modelChars`, `toModelOutput` cuts a long output for the model, and `read_output` is one of the tools;
+ * `execute` returns the whole output.
  */
 export function aiTools(
   runner: ToolRunner,
@@ -64,7 +64,7 @@ export function aiToolsOf(
   );
 }
 
-/** Cut outputs that the package has not asked for yet. */
+/** Cut outputs that the package has not requested yet. */
 const CUT_MAX = 1_000;
 
 function runnerOf(

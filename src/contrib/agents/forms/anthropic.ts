@@ -83,7 +83,7 @@ export const anthropic: Contract<AnthropicTool, AnthropicToolUse, AnthropicToolR
     const answer = { type: "tool_result", tool_use_id: metadata.callId } as const;
     const shown = outputParts(result, SHOWS_IMAGES);
     if (error === null && !shown.isError) return { ...answer, content: writeParts(shown.parts, writePart) };
-    // The API refuses failures with anything but text.
+    // The API accepts only text in failures.
     const { parts } = outputParts(result, SHOWS_NOTHING);
     const said =
       error === null ? [] : [{ type: "text", text: error.message === "" ? error.type : error.message } as const];

@@ -29,7 +29,7 @@ interface Turn<Answer> {
   readonly find: (message: unknown) => readonly unknown[];
   /** The id and the name of a call that may otherwise be invalid. */
   readonly identify: (call: unknown) => { readonly id: unknown; readonly name: unknown };
-  /** The messages for results as models see them. */
+  /** The messages for results in the form for models. */
   readonly answer: (results: readonly ToolResult[]) => Answer[];
 }
 

@@ -89,7 +89,7 @@ export const gemini: Contract<GeminiFunction, GeminiCallPart, GeminiResponsePart
   writeEvent: () => null,
 };
 
-/** A result whose content is its texts: one is the output itself, several are a list. */
+/** A result whose content is its texts: a single text is the output itself, several are a list. */
 function readableResult(result: ToolResult): Pick<ToolResult, "error" | "output"> {
   if (contentOf(result.output) === null) return result;
   const { parts, isError } = outputParts(result, SHOWS_NOTHING);

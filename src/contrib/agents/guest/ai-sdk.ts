@@ -6,7 +6,10 @@ import { asksOf, awaitApproval } from "./approval.ts";
 import { configOf, isFunctionIn, memberOf, refuseUse, report, textIn } from "./library.ts";
 import { parserFor } from "./parser.ts";
 
-/** Tools of the AI SDK: `tool({ description, inputSchema, execute })`, since version 4, where the schema is `parameters`. */
+/**
+ * Tools of the AI SDK: `tool({ description, inputSchema, execute })`, since version 4, in which the schema is
+ * `parameters`.
+ */
 export const aiSdk: Library = {
   name: "ai-sdk",
   matches: (value) =>
@@ -70,7 +73,7 @@ function optionsFor(context: ToolContext): object {
     context: config,
     experimental_context: config,
   };
-  // Not enumerable: a copy of the options is no use of them. `host` is the engine's addition.
+  // Not enumerable: copying the options does not count as use. `host` is the engine's addition.
   return Object.defineProperties(options, {
     host: { get: () => context.host },
     experimental_sandbox: {
@@ -94,7 +97,7 @@ async function lastOf(result: unknown, context: ToolContext): Promise<unknown> {
 
 type Show = (toolCallId: string, input: unknown, output: unknown) => Promise<WrappedAnswer>;
 
-/** An output as models see it, in the tool's own words. */
+/** An output in the form for models, by the tool's own function. */
 function modelOutputOf(tool: object): Show {
   const shape = methodOf(tool, "toModelOutput");
   const takesOutput = isOfVersion5(memberOf(tool, "toModelOutput"));
@@ -113,7 +116,10 @@ function isOfVersion5(shape: unknown): boolean {
   return parameter !== undefined && parameter !== "{" && !source.includes(`${parameter}.output`);
 }
 
-/** The AI SDK's form of a result as what a tool may return: a text, a value, or content of the Model Context Protocol. */
+/**
+ * Converts the AI SDK's form of a result to a tool's return value: a text, a value, or content of the Model Context
+ * Protocol.
+ */
 function readModelOutput(shaped: unknown): unknown {
   const value = memberOf(shaped, "value");
   if (memberOf(shaped, "type") !== "content" || !Array.isArray(value)) return value ?? null;

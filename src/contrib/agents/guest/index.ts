@@ -6,5 +6,5 @@ import { mcpServer } from "./mcp-server.ts";
 import { openaiAgents } from "./openai-agents.ts";
 import { plain } from "./plain.ts";
 
-/** In matching order: shapes that say more come before those that match more objects. */
+/** In matching order: more specific shapes come before those that match more objects. */
 export const libraries: readonly Library[] = [mcpServer, openaiAgents, langchain, mastra, aiSdk, plain];

@@ -30,12 +30,12 @@ export function refuseUse(what: string, instead: string): never {
   throw Object.assign(new Error(message), { name: "AbsentError" });
 }
 
-/** An object whose members are absent but for `known`: using one says so. */
+/** An object whose members are absent, except `known`: using one throws. */
 export function absent(what: string, instead: string, known: { readonly [key: string]: unknown } = {}): object {
   return new Proxy(known, {
     get: (target, key): unknown => {
       if (typeof key === "symbol" || Object.hasOwn(target, key)) return get(target, key);
-      // What promises and `JSON.stringify` ask of every object.
+      // Promises and `JSON.stringify` read these of every object.
       if (key === "then" || key === "toJSON") return undefined;
       return refuseUse(`${what}.${key}`, instead);
     },

@@ -5,7 +5,7 @@ import type { Library } from "../../../kernel/guest/contracts/library.ts";
 import { asksOf, awaitApproval } from "./approval.ts";
 import { absent, configOf, isFunctionIn, memberOf, refuseUse, report, textIn } from "./library.ts";
 
-/** The symbol by which newer versions know their own tools. */
+/** The symbol by which newer versions recognise their own tools. */
 const MARKER = Symbol.for("mastra.core.tool.Tool");
 
 /** Tools of Mastra: `createTool({ id, description, inputSchema, execute })`. */

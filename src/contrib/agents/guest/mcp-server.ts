@@ -56,7 +56,7 @@ async function toolsOf(client: McpClient): Promise<LibraryTool[]> {
 const VERSION = "2025-06-18";
 const NO_METHOD = -32_601;
 
-/** A server takes one client only. */
+/** A server accepts only one client. */
 const clients = new WeakMap<object, Promise<McpClient>>();
 
 function clientOf(server: object): Promise<McpClient> {
@@ -122,7 +122,7 @@ class McpClient {
     else {
       const asked = typeof method === "string" ? method : "this";
       const problem = `${asked} is not available: a tool in an isolate has no client that answers it`;
-      // In a turn of its own: the server does not wait for an answer yet.
+      // In a separate turn: the server does not wait for an answer yet.
       void Promise.resolve().then(() => this.#send({ id, error: { code: NO_METHOD, message: problem } }));
     }
     return Promise.resolve();
@@ -139,7 +139,7 @@ class McpClient {
   #hear(method: unknown, params: unknown): void {
     if (method === "notifications/progress") {
       const [progress, total, message] = ["progress", "total", "message"].map((name) => memberOf(params, name));
-      // The context leaves out what is no number and no text.
+      // The context ignores values other than numbers and texts.
       if (typeof progress === "number")
         this.#contexts.get(memberOf(params, "progressToken"))?.progress(progress, total as number, message as string);
     } else if (method === "notifications/message") {

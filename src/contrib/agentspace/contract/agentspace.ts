@@ -73,7 +73,7 @@ export const agentspaceReader: ModuleReader = {
 
 /**
  * AgentSpace's contract: a registration record describes a tool, whose input and output are objects. A module exports a
- * class `AgentSpaceV1Tool`; the class itself reveals only whether it has `execute` and `execute_command`.
+ * class `AgentSpaceV1Tool`; the class itself shows only whether it has `execute` and `execute_command`.
  */
 export const agentspace: ModuleContract<RegistrationRecord, AgentSpaceCall, unknown, never> = {
   ...agentspaceReader,

@@ -36,7 +36,7 @@ export interface RegistrationRecord {
   /** The original value; see `runtimeOf`. */
   readonly tool_runtime_type: string;
   readonly tools_api_spec: ToolsApiSpec;
-  /** Constructor argument of the tool, default `{}`. It may hold keys, so only the tool may see it. */
+  /** Constructor argument of the tool, default `{}`. It may contain keys, so only the tool may see it. */
   readonly tool_data: JsonMembers;
   /** A folder, an archive, or a URL of one. */
   readonly tool_source_code_link: string;

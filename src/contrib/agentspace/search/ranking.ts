@@ -20,7 +20,7 @@ export type Ranking = (
 ) => readonly string[] | Promise<readonly string[]>;
 
 export interface SearchOptions extends RecordFilter {
-  /** The tenant of the tools that are searched, beside those of all tenants. Default: only those. */
+  /** The tenant whose tools are searched, in addition to those of all tenants. Default: only those. */
   readonly tenant?: string;
   /** Maximum number of hits. Default 10, at most 100. */
   readonly limit?: number;
@@ -47,7 +47,7 @@ export async function choose(
 ): Promise<readonly SearchHit[] | undefined> {
   const controller = new AbortController();
   let ids: unknown;
-  // A ranking is the embedder's code or a model's output: it may throw, never end, or return anything.
+  // A ranking is the embedder's code or a model's output: it may throw, never end, or return any value.
   const ranking = (async () => {
     ids = await rank(query, candidates, controller.signal);
   })().catch(() => undefined);

@@ -23,7 +23,7 @@ export interface Found {
 export interface Query {
   readonly text: string;
   readonly filter: RecordFilter;
-  /** The tenant of the records that are searched, beside those of all tenants. */
+  /** The tenant whose records are searched, in addition to those of all tenants. */
   readonly tenant: string;
   /** Maximum number of records. */
   readonly most: number;
@@ -52,7 +52,7 @@ const TERMS_MAX = 32;
 const SHORT_CHARACTERS = 3;
 const WORD = /[\p{L}\p{N}]+/gu;
 
-/** Full-text index of records. Each tenant has one of its own: no rank tells of the words of others. */
+/** Full-text index of records. Each tenant has its own: ranks do not reveal the words of others. */
 export class RecordIndex {
   readonly #tenants = new Map<string, TenantIndex>();
 

@@ -17,7 +17,7 @@ const WAITING_MAX = 64;
 const WAITING_OF_TENANT_MAX = 8;
 /** Records in one message: reading and sending so many takes this thread about a millisecond. */
 const BATCH = 64;
-/** Maximum time of a search, with that of the index to be brought up to date, in milliseconds. */
+/** Maximum time of a search, including the update of the index, in milliseconds. */
 const SEARCH_MS = 10_000;
 /** Memory of the index of the most records that a registry may have. */
 const HEAP_MB = 1_024;
@@ -34,7 +34,7 @@ interface Waiting {
 
 /**
  * The index of a registry's records, on a thread of its own: building it takes seconds, and a query of many words a
- * tenth of one. It follows the records, whichever process changes them.
+ * tenth of one. It follows changes of the records by any process.
  */
 export class SearchThread {
   readonly #source: IndexSource;

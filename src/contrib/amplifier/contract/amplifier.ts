@@ -155,7 +155,7 @@ function readTool(definition: unknown, pointer: string): ToolDescription {
   return { ...tool, outputChars };
 }
 
-/** A tool without an input schema takes any input. */
+/** A tool without an input schema accepts any input. */
 function readSchema(schema: unknown, pointer: string): JsonSchema {
   if (schema === undefined || schema === null) return ANY_ARGUMENTS;
   const found = objectAt(schema, pointer);
@@ -260,7 +260,7 @@ function writeEvent(event: ContractEvent): AmplifierEvent {
 
 /**
  * The tools mounted by `mount`, then the one that it returned. Mounting under the same name again replaces the earlier
- * tool; two tools with the same name of their own are refused, because callers could not tell them apart.
+ * tool; two tools that declare the same name are refused, because callers could not distinguish them.
  */
 function readModule(described: unknown): readonly ToolDescription[] {
   const { mounts, returned, returned_tool } = objectAt(described, "");

@@ -8,12 +8,12 @@ export interface Mounted {
   readonly module: unknown;
 }
 
-/** Everything that a module registered with its coordinator. */
+/** All registrations of a module with its coordinator. */
 export interface Coordination {
   readonly face: Coordinator;
   readonly mounted: readonly Mounted[];
   readonly contributors: { readonly channel: string; readonly name: string; readonly values: unknown }[];
-  /** Functions that modules want to be run at their end. */
+  /** Functions that run at the end of modules. */
   readonly cleanups: unknown[];
 }
 
@@ -54,7 +54,7 @@ export async function endMounts({ cleanups }: Coordination): Promise<void> {
   }
 }
 
-/** Amplifier's coordinator, as a module mounted inside an isolate sees it: it records what is registered. */
+/** Amplifier's coordinator for a module mounted inside an isolate: it records registrations. */
 export class Coordinator {
   readonly config: object;
   readonly session_id = "";

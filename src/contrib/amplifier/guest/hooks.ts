@@ -17,7 +17,7 @@ export class HookRegistry {
   readonly #handlers = new Map<string, readonly Entry[]>();
   #count = 0;
 
-  /** Returns a function that takes the handler away again. */
+  /** Returns a function that removes the handler. */
   register(
     event: unknown,
     handler: unknown,

@@ -14,7 +14,7 @@ import type { Context } from "./parts/host.ts";
  * Shell commands, each in a sandbox of its own; a policy must allow `exec`, and determines which folders commands see.
  * Config: `timeout` (seconds, default 30), `blocked_commands` (default `["rm -rf /"]`), `max_output` (characters,
  * default 50,000). Blocked commands are matched as text, which is easy to evade: they only stop mistakes; the sandbox
- * stops everything else.
+ * is the security boundary.
  */
 export const spec = {
   tags: ["commands"],

@@ -19,7 +19,7 @@ import { decode } from "./parts/text-encoding.ts";
  */
 export const spec = {
   tags: ["files"],
-  // A file of the usual `max_size` fits into a response, however its characters are escaped.
+  // A file of the usual `max_size` fits into a response, with any escapes of its characters.
   limits: { outputBytes: 16 * 1024 * 1024, capabilityBytes: 32 * 1024 * 1024, cpuMs: 5_000 },
 };
 

@@ -80,7 +80,7 @@ const functionKinds: readonly object[] = [function () {}, function* () {}, async
 );
 const compile = functionKinds.map((kind) => Reflect.get(kind, "constructor") as FunctionConstructor);
 
-/** Runs the code as the body of an async function that sees only its scope. */
+/** Runs the code as the body of an async function with access only to its scope. */
 async function run(code: string, print: (...parts: readonly unknown[]) => void): Promise<void> {
   const [makeFunction, , makeAsync] = compile;
   if (makeFunction === undefined || makeAsync === undefined) throw new TypeError("functions cannot be made");

@@ -84,13 +84,16 @@ function readSpec(definition: unknown, place: string): ToolDescription {
 function readInputSchema(given: unknown, place: string): JsonSchema {
   if (given === undefined) return ANYTHING;
   if (!isObject(given)) throw wrong(place, "must be an object such as { json: { type: 'object' } }");
-  // The SDK takes a schema without its wrapping as well.
+  // The SDK accepts an unwrapped schema as well.
   const { json = isObject(given["properties"]) ? given : undefined } = given;
   if (!isObject(json) && typeof json !== "boolean") throw wrong(`${place}/json`, "must be a JSON Schema");
   return json;
 }
 
-/** The tool of `TOOL_SPEC`, and those of the SDK, of which each describes itself. One of the SDK goes before another of its name. */
+/**
+ * The tool of `TOOL_SPEC`, and those of the SDK, each of which describes itself. One of the SDK takes precedence over
+ * another of its name.
+ */
 function readModule(described: unknown): readonly ToolDescription[] {
   const hasSpec = isObject(described) && Object.hasOwn(described, "TOOL_SPEC");
   const sdk: unknown = isObject(described) ? described["tools"] : undefined;

@@ -7,8 +7,8 @@ import { type Adapter, configOf, type Exports, isObject, isThenable } from "../.
 const SDK_TOOLS = "~strands";
 
 /**
- * Strands: `TOOL_SPEC` and a function of that name, which takes `{ toolUseId, input }` and returns content blocks; tools
- * of the SDK; or both side by side.
+ * Strands: `TOOL_SPEC` and a function of that name, which takes `{ toolUseId, input }` and returns content blocks;
+ * tools of the SDK; or both.
  */
 export const adapter: Adapter = {
   name: "strands",

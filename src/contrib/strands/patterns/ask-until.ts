@@ -4,7 +4,7 @@ import type { RanStep, Run } from "../run.ts";
 
 const RETRIES = 2;
 
-/** A question whose answer has to be JSON of some form. */
+/** A question whose answer has to be JSON of a given form. */
 interface Question<Value> {
   readonly agent: string;
   readonly pointer: string;

@@ -26,7 +26,7 @@ export async function runSteps(
   return ran;
 }
 
-/** Throws an `UnsupportedError` for a step that waits for a person: nobody can be asked. */
+/** Throws an `UnsupportedError` for a step that waits for a person: there is no person to ask. */
 export function requireAgent<Of extends Step>(
   step: Of,
   pointer: string,

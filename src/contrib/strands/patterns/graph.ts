@@ -13,12 +13,12 @@ interface Ended {
   readonly response: string;
   readonly agent: string;
   readonly status: "success";
-  /** How often the node has run. */
+  /** Number of the node's runs. */
   readonly iteration: number;
 }
 
 /**
- * Nodes one after the other, from the first on; the edges of each say which is next. Templates and conditions see
+ * Nodes one after the other, from the first on; the edges of each select the next. Templates and conditions see
  * `nodes`, by id, with `response` and `iteration`; artifacts also `terminal_node`, `total_steps` and `execution_path`.
  */
 export async function runGraph(config: GraphConfig, run: Run): Promise<PatternResult> {
@@ -47,7 +47,7 @@ export async function runGraph(config: GraphConfig, run: Run): Promise<PatternRe
   return { last_response: steps.at(-1)?.response ?? "", steps, values: { ...shown, iteration_counts: counts } };
 }
 
-/** A node without input is told what has run. */
+/** A node without input gets a description of the earlier nodes. */
 async function runNode(
   node: { readonly agent: string; readonly input?: string },
   id: string,

@@ -5,7 +5,7 @@ import type { OrchestratorConfig } from "../workflow.ts";
 import { askUntil } from "./ask-until.ts";
 import { requireAgent } from "./chain.ts";
 
-/** Maximum number of tasks that an orchestrator may ask for. */
+/** Maximum number of tasks of an orchestrator. */
 const TASKS_MAX = 100;
 const FORM =
   'Answer with a JSON list of tasks, of this form: [{"task": "…"}]. An empty list means that there is nothing to do.';

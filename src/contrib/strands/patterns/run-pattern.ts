@@ -8,7 +8,7 @@ import { runParallel } from "./parallel.ts";
 import { runRouting } from "./routing.ts";
 import { runTasks } from "./tasks.ts";
 
-/** Runs a workflow's agents as its pattern says. Rejects with a subclass of `WorkflowError`. */
+/** Runs a workflow's agents by its pattern. Rejects with a subclass of `WorkflowError`. */
 export async function runPattern({ type, config }: Pattern, run: Run): Promise<PatternResult> {
   switch (type) {
     case "chain":

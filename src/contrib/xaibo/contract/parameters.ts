@@ -9,7 +9,7 @@ const ANY = "any";
 
 /** One parameter of a tool. */
 export interface ToolParameter {
-  /** `any` for a value of whatever type, as `PythonToolProvider` writes it. */
+  /** `any` for a value of any type, as `PythonToolProvider` writes it. */
   readonly type: ParameterType | typeof ANY;
   readonly description?: string;
   /** Default: false. */

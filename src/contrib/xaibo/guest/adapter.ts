@@ -16,7 +16,7 @@ export const adapter: Adapter = {
   },
 };
 
-/** Whether a function says what the module is, whatever its classes look like. */
+/** Whether a function makes the module one of another contract, in spite of its classes. */
 function isOfAnother(exports: Exports): boolean {
   const [own, mount] = [exports["default"], exports["mount"]];
   return typeof mount === "function" || (typeof own === "function" && !isProvider(own));

@@ -2,8 +2,8 @@ import { described, texts, type Config } from "./amplifier.ts";
 import type { Files } from "./host.ts";
 
 /**
- * `allowed_paths` of a config: folders whose files may be used. An empty list allows everything that is mounted. Mounts
- * are the security boundary; this only narrows them.
+ * `allowed_paths` of a config: folders whose files may be used. An empty list allows all mounted folders. Mounts are
+ * the security boundary; this only narrows them.
  */
 export class AllowedPaths {
   readonly #folders: readonly string[];

@@ -22,8 +22,8 @@ export function maxOutputOf(config: Config): number {
 }
 
 /**
- * Reads a positive whole number from a config. Throws if it is anything else, so that the mistake shows when the tool
- * is mounted.
+ * Reads a positive whole number from a config. Throws for any other value, so that the mistake shows when the tool is
+ * mounted.
  */
 export function wholeNumber(config: Config, name: string, usual: number): number {
   const value = config[name] ?? usual;
@@ -31,7 +31,7 @@ export function wholeNumber(config: Config, name: string, usual: number): number
   throw new TypeError(`${name} must be a whole number above 0`);
 }
 
-/** Reads a list of strings from a config. Throws if it is anything else. */
+/** Reads a list of strings from a config. Throws for any other value. */
 export function texts(config: Config, name: string, usual: readonly string[]): readonly string[] {
   const value = config[name] ?? usual;
   if (Array.isArray(value) && value.every((one) => typeof one === "string")) return value as readonly string[];
