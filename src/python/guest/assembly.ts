@@ -1,4 +1,4 @@
-/** WebAssembly as Pyodide's code sees it, as far as it works in an isolate, and as long as it may be used. */
+/** WebAssembly for Pyodide's code, with the features that work in an isolate, and as long as it may be used. */
 export interface Assembly {
   /** Stand-in for the global `WebAssembly`. */
   readonly face: object;
@@ -9,8 +9,7 @@ export interface Assembly {
   /** The library with a path. Throws if the tool has none. */
   library(path: string): WebAssembly.Module;
   /**
-   * From now on, nothing of WebAssembly can be compiled or created but a tool's libraries, and tables grow only up to a
-   * limit.
+   * From now on, only a tool's libraries can be compiled or created as WebAssembly, and tables grow only up to a limit.
    */
   seal(): void;
 }
@@ -22,7 +21,7 @@ export const PLACEHOLDER_BYTES = 4;
 const TABLE_GROWTH_MAX = 10_000;
 /** Growth for the functions of a tool's libraries beyond that; the interpreter's own module limits its table as well. */
 const LIBRARY_GROWTH_MAX = 100_000;
-/** How often a library may be loaded: again, if that failed. */
+/** Maximum number of loads of a library: it is loaded again after a failure. */
 const LOADS_MAX = 8;
 /** Maximum number of JavaScript functions whose addresses libraries take. */
 const TRAMPOLINES_MAX = 1_000;
@@ -37,7 +36,7 @@ interface Library {
   left: number;
 }
 
-// Captured before a tool can change them: they receive what a tool must not get.
+// Captured before a tool can change them: they receive objects that a tool must not get.
 const { apply, construct } = Reflect;
 const Bytes = Uint8Array;
 
@@ -61,7 +60,7 @@ export function createAssembly(): Assembly {
   };
   const compileTrampoline = (bytes: unknown): object => {
     if (libraries.length === 0 || ++trampolines > TRAMPOLINES_MAX) throw new TypeError("WebAssembly is not available");
-    // A copy, because what a tool gave may change between a look at it and its use.
+    // A copy, because the tool may change its bytes between the check and their use.
     const copy = new Bytes(bytes as ArrayBuffer);
     if (!isTrampoline(copy)) throw new TypeError("WebAssembly is not available");
     return (trampoline = new Module(copy));
@@ -123,7 +122,7 @@ function made<Made extends object>(
   Class: new (...args: never[]) => Made,
   requireOpen: () => void,
 ): new (...args: never[]) => Made {
-  // Without a receiver, so that it never uses a `this` that a tool sets.
+  // Without a receiver, so that a `this` from a tool is never used.
   return new Proxy(Class, {
     construct: (target, args, newTarget) => {
       requireOpen();

@@ -98,7 +98,7 @@ function headerOf({ bytes, headerBytes }: MemorySnapshot): Uint8Array {
 /** Name under which Pyodide's bundled code finds the function that restores its memory. */
 export const RESTORE = "__restore";
 
-/** Fills the memory. Touches only pages that are not empty, so that the rest takes no room. */
+/** Fills the memory. Touches only pages that are not empty, so that the rest takes no memory. */
 function restore(heap: Int8Array, { bytes, headerBytes, runs }: MemorySnapshot): void {
   let from = headerBytes;
   for (let run = 0; run < runs.length; run += 2) {

@@ -1,8 +1,8 @@
 import { createAssembly } from "./assembly.ts";
 
 /**
- * Replaces a shell's globals for Pyodide. Pyodide supports browsers, Node and V8's own shell. This imitates the
- * shell, which answers every feature test that Pyodide makes. Nothing of this is on the realm's own global.
+ * Replaces a shell's globals for Pyodide. Pyodide supports browsers, Node and V8's own shell. This imitates the shell,
+ * which passes every feature test of Pyodide. These globals are not on the realm's own global.
  */
 export interface Facade {
   /** The global object of Pyodide's code. */
@@ -14,8 +14,7 @@ export interface Facade {
   /** Sets the compiled interpreter, which is returned for the placeholder instead of compiling it. */
   use(module: WebAssembly.Module): void;
   /**
-   * From now on, nothing of WebAssembly can be compiled or created but a tool's libraries, and tables grow only up to a
-   * limit.
+   * From now on, only a tool's libraries can be compiled or created as WebAssembly, and tables grow only up to a limit.
    */
   seal(): void;
   /** Compiles a library of the tool, which the interpreter loads from a path when it is imported. */
@@ -57,7 +56,7 @@ export function createFacade(realm: typeof globalThis, surroundings: Surrounding
     },
     __library: assembly.library,
     os: { system: (_command: string, [, script = ""]: string[]) => base64(randomBytes(surroundings, script)) },
-    // Pyodide's event loop. It continues in the same turn, because a turn of its own would cost a millisecond.
+    // Pyodide's event loop. It continues in the same turn, because a separate turn would cost a millisecond.
     setTimeout: (callback: () => void, delayMs = 0) =>
       delayMs >= 1 ? surroundings.setTimeout(callback, delayMs) : (soon(callback), 0),
     clearTimeout: (timer: number) => surroundings.clearTimeout(timer),

@@ -12,7 +12,7 @@ type Answer =
       readonly type: string;
       readonly message: string;
       readonly traceback: string;
-      /** Number of the error in `#errors`, if Python re-raised one that it was given. */
+      /** Number of the error in `#errors`, if Python re-raised an error from it. */
       readonly error: number | null;
       /** The code with which the call ends, if the tool does not decide it. */
       readonly code: string | null;
@@ -43,7 +43,7 @@ const FAILED = "the interpreter has failed";
 /** Maximum number of errors kept for Python. */
 const ERRORS_MAX = 1_000;
 
-/** A running interpreter, as the engine sees it: texts go in, and texts come out. */
+/** A running interpreter, from the engine's side: its inputs and outputs are texts. */
 export class Interpreter {
   readonly #pyodide: Pyodide;
   readonly #world: EngineWorld;
@@ -86,7 +86,7 @@ export class Interpreter {
     return this.#pyodide.makeMemorySnapshot();
   }
 
-  /** Loads a tool's code; `admit` makes a library known by its path. Throws if it is not valid Python. */
+  /** Loads a tool's code; `admit` registers a library by its path. Throws if it is not valid Python. */
   load(code: string, libraries: readonly ArrayBuffer[], admit: (path: string, bytes: ArrayBuffer) => void): Factory {
     // The isolate of an inspection gets its tool's code again.
     if (this.#loaded !== code) {
@@ -214,7 +214,7 @@ export class Interpreter {
     const { type, message, traceback, error, code } = answer;
     const issued = error === null ? undefined : this.#errors.get(error);
     if (issued !== undefined) {
-      // Its own stack is that of the engine's reply handler, which means nothing to a tool.
+      // Its own stack is that of the engine's reply handler, which is meaningless to a tool.
       issued.stack = traceback;
       throw issued;
     }
@@ -251,7 +251,7 @@ export class Interpreter {
     });
   }
 
-  /** Ends the waits of a call that has ended, so that nothing of it remains pending. */
+  /** Ends the waits of a call that has ended, so that none of them remains pending. */
   #endWaits(run: number): void {
     const waits = this.#waits.get(run);
     this.#waits.delete(run);

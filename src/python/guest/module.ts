@@ -6,13 +6,13 @@ export interface MountSignature {
   readonly is_async: boolean;
 }
 
-/** Tools of the SDK in Python: decorated functions and methods, which say their specifications themselves. */
+/** Tools of the SDK in Python: decorated functions and methods, which define their specifications themselves. */
 export interface StrandsTools {
   readonly specs: readonly unknown[];
   readonly call: (name: string, use: object, config: object) => Promise<unknown>;
 }
 
-/** Exports that mean something to a contract, as Python describes them. */
+/** Exports with a meaning in a contract, as Python describes them. */
 export type Described = readonly Export[];
 
 export type Export =
@@ -37,7 +37,7 @@ export interface Method {
   readonly context: ContextPlace;
 }
 
-/** How a function takes the call's context: as its last positional argument, by name, or not at all. */
+/** How a function gets the call's context: as its last positional argument, by name, or not at all. */
 export type ContextPlace = "positional" | "named" | null;
 
 /** The function to call: `mount`, a function, a method of a class's object, or a reported object or its method. */

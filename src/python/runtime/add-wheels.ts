@@ -39,19 +39,19 @@ export interface AddedWheel {
 export interface AddedWheels {
   /** All wheels of the lock, by name. */
   readonly wheels: readonly AddedWheel[];
-  /** Packages that were asked for, and that the interpreter stands in for. */
+  /** Requested packages that the interpreter replaces by stand-ins. */
   readonly builtIn: readonly string[];
 }
 
 const FILE = /^\w[\w.+!-]{0,254}$/;
-/** Of all wheels together: the folder serves many tools. */
+/** Maximum of all wheels together: the folder is shared by many tools. */
 const CHARACTERS_MAX = 512 * 1024 * 1024;
 /** An index has hundreds of versions of many packages. */
 const COMPARISONS_MAX = 5_000_000;
 
 /**
- * Adds packages to a folder of wheels, with all that they require, and writes its lock. What the lock has already stays
- * in the version that it has, where that fits. Rejects with a `PackageError`, and then no file was written.
+ * Adds packages to a folder of wheels, with all their requirements, and writes its lock. Packages in the lock keep
+ * their versions, if those fit. Rejects with a `PackageError`, and then no file was written.
  */
 export async function addWheels(given: readonly Requirement[], places: WheelPlaces): Promise<AddedWheels> {
   const { folder, distribution } = places;
@@ -95,7 +95,7 @@ export async function addWheels(given: readonly Requirement[], places: WheelPlac
   return { wheels: wheels.toSorted((one, other) => (one.name < other.name ? -1 : 1)), builtIn };
 }
 
-/** The versions of a lock, but of packages that are asked for again. */
+/** The versions of a lock, except those of requested packages. */
 function preferredBy(lock: unknown, names: ReadonlySet<string>): ReadonlyMap<string, string> {
   const pinned = (lock === undefined ? [] : pinnedBy(lock)).filter(({ name }) => !names.has(name));
   return new Map(pinned.flatMap(({ name, versions }) => versionsIn(versions).map((version) => [name, version])));
@@ -130,7 +130,7 @@ class IndexStock {
   readonly #wheels: Wheels;
   #inFolder: ReadonlyMap<string, readonly WheelName[]> = new Map();
   #lock: PyodideLock = NO_LOCK;
-  /** Versions that are asked for exactly, by name: also where they are withdrawn. */
+  /** Exactly requested versions, by name: also withdrawn ones. */
   readonly #exact = new Map<string, readonly string[]>();
   readonly #sources = new Map<string, Source>();
   readonly #downloaded = new Map<string, Buffer>();
@@ -182,7 +182,7 @@ class IndexStock {
     return readingOf(bytes, await readWheel(bytes, name, this.#places.maxBytes));
   }
 
-  /** Has an archive of libraries that the distribution brings, where the folder has not. */
+  /** Adds an archive of libraries from the distribution, if the folder lacks it. */
   async readArchive(file: string): Promise<void> {
     const known = await readFileAt(path.join(this.#places.folder, file), file, this.#places.maxBytes, true);
     if (known === undefined) await this.#download(file);

@@ -21,9 +21,9 @@ const EXTENSION = import.meta.url.endsWith(".ts") ? "ts" : "js";
 const WORK = new URL(`./package.${EXTENSION}`, import.meta.url).href;
 
 /**
- * Bundles a text, a file, or a Python package by its `__init__.py` or `pyproject.toml`. A package comes with the wheels that
- * it requires, a file with those that it imports, where the operator has wheels: a build process reads them. Rejects with a
- * `GloveboxError`, `load_error`; for an unpacked package, with a `PackageError`.
+ * Bundles a text, a file, or a Python package by its `__init__.py` or `pyproject.toml`. A package includes the wheels
+ * that it requires, a file those that it imports, if the operator has wheels: a build process reads them. Rejects with
+ * a `GloveboxError`, `load_error`; for an unpacked package, with a `PackageError`.
  */
 export async function bundlePython(code: RuntimeSource, { packages, lane }: BundleContext): Promise<Bundle> {
   const { name } = code;

@@ -18,8 +18,8 @@ export interface Distribution {
 
 /**
  * The distribution of the installed Pyodide; `null` without it. `address`: the folder of its files, instead of the
- * public one. What it serves has the hashes that the installed package names. Throws a `TypeError` for an address of
- * another form.
+ * public one. Its files must have the hashes in the installed package. Throws a `TypeError` for an address of another
+ * form.
  */
 export async function openDistribution(address: string | undefined, maxBytes: number): Promise<Distribution | null> {
   const pyodide = findPyodide();
@@ -39,7 +39,7 @@ export function compiledIn({ packages }: PyodideLock): PyodideLock {
   return { packages: new Map(compiled), files: new Map(compiled.map(([, one]) => [one.file, one])) };
 }
 
-/** The text of a lock with the packages of these files, and those of a lock that is there already. */
+/** The text of a lock with the packages of these files, and those of an existing lock. */
 export function partOfLock({ written }: Distribution, files: ReadonlySet<string>, before: unknown): string {
   const all: unknown = memberOf(written, "packages");
   const named = isObject(all)

@@ -6,7 +6,7 @@ export const PYTHON_VERSION = "3.14.2";
 export const PYTHON_MINOR = 14;
 /** The interpreter's binary interface, which compiled wheels and locks name. */
 export const PYODIDE_ABI = "2026_0";
-/** Tags of platforms whose wheels are compiled for it: that of PEP 783, and Pyodide's own from before. */
+/** Tags of platforms with suitable compiled wheels: that of PEP 783, and Pyodide's earlier one. */
 export const PLATFORMS: readonly string[] = [`pyemscripten_${PYODIDE_ABI}_wasm32`, `pyodide_${PYODIDE_ABI}_wasm32`];
 
 /** The environment variables of markers (PEP 508), except `extra`. */

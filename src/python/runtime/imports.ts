@@ -9,11 +9,11 @@ const PACKAGES: ReadonlyMap<string, string> = new Map([
   ["PIL", "pillow"],
   ["sklearn", "scikit-learn"],
   ["yaml", "pyyaml"],
-  // The standard library's, which takes the data of the package where it is there.
+  // The standard library's, which uses the data of the package if it is installed.
   ["zoneinfo", "tzdata"],
 ]);
 
-/** Comments and strings, in which nothing is a statement. */
+/** Comments and strings, which contain no statements. */
 const NO_CODE =
   /#[^\n]*|"""(?:\\[\s\S]|[^\\])*?(?:"""|$)|'''(?:\\[\s\S]|[^\\])*?(?:'''|$)|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'/g;
 /** Condition of imports that only type checkers make. */
@@ -28,14 +28,15 @@ const LINES_MAX = 100_000;
 /** Maximum number of lines of the names in one statement. */
 const NAMES_LINES_MAX = 200;
 
-/** The normalized name (PEP 503) of the package that has a module, as far as the module's name says. */
+/** The normalized name (PEP 503) of the package that has a module, guessed from the module's name. */
 export function packageOfModule(name: string): string {
   return PACKAGES.get(name) ?? name.toLowerCase().replaceAll(/[-_.]+/g, "-");
 }
 
 /**
- * Modules that the import statements of a module's text name: of `from a import b` both `a` and `a.b`, as `b` may be a
- * module. Calls that import a module are read where they name it. `folder`: the package that the module is in, by its dotted name, from which relative names count.
+ * Modules in the import statements of a module's text: of `from a import b` both `a` and `a.b`, as `b` may be a module.
+ * Calls that import a module are included if they name it literally. `folder`: the module's package, by its dotted
+ * name, to which relative names refer.
  */
 export function importsIn(text: string, folder: string): ReadonlySet<string> {
   const found = new Set<string>();
@@ -73,7 +74,7 @@ function isOpen(names: string): boolean {
   return names.includes("(") ? !names.includes(")") : names.trimEnd().endsWith("\\");
 }
 
-/** The names of a statement that goes on in the next lines. */
+/** The names of a statement that continues on the next lines. */
 function wholeList(lines: readonly string[], at: number, first: string): string {
   let names = first;
   for (const line of lines.slice(at + 1, at + NAMES_LINES_MAX)) {

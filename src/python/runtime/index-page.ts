@@ -4,11 +4,11 @@ import { PYTHON_VERSION } from "./environment.ts";
 import { admits, isSpecifiers } from "./versions.ts";
 import { readWheelName, type WheelName } from "./wheel-name.ts";
 
-/** A wheel of a project, as its page in a package index says. */
+/** A wheel of a project, from its page in a package index. */
 export interface IndexedWheel {
   readonly name: WheelName;
   readonly url: URL;
-  /** In hexadecimal; `null` where the page names none. */
+  /** In hexadecimal; `null` if the page names none. */
   readonly sha256: string | null;
   /** Whether its author has withdrawn it (PEP 592). */
   readonly isYanked: boolean;

@@ -22,7 +22,7 @@ export const NOTHING: Installation = { packages: {}, libraries: new Map() };
 
 /**
  * Resolves requirements to wheels in the operator's folder, including their dependencies. Rejects with a `PackageError`
- * that names what is missing and what requires it.
+ * that names the missing package and the package that requires it.
  */
 export async function install(asked: readonly Requirement[], wheels: Wheels): Promise<Installation> {
   if (asked.length === 0) return NOTHING;

@@ -1,12 +1,14 @@
 /**
- * Leaves out of Pyodide's code what an interpreter does at each start for libraries of machine code, which few tools
- * load: it is done when the first one is. That is most of a start: a place in a table, an object and a property for each
- * of 8,500 symbols.
+ * Defers the part of Pyodide's start that prepares libraries of machine code, which few tools load, to the load of the
+ * first one. That is most of a start: a place in a table, an object and a property for each of 8,500 symbols.
  *
- * A start from a snapshot has to fill the table of functions as the start before the snapshot did, so both use this code.
+ * A start from a snapshot has to fill the table of functions as the start before the snapshot did, so both use this
+ * code.
  */
 
-/** One replacement. Where its text is not found exactly once, Pyodide's code stays as it is, and its start is longer. */
+/**
+ * One replacement. If its text is not found exactly once, Pyodide's code stays unchanged, and its start takes longer.
+ */
 interface Edit {
   readonly text: string;
   readonly by: string;
@@ -53,8 +55,8 @@ const LATE_SYMBOLS: Change = [
 ];
 
 /**
- * A library is a module that the engine has compiled. The first one finds all symbols, and functions by the addresses
- * that they have: Python compares some of them.
+ * A library is a module that the engine has compiled. The first one defines all symbols, with the existing addresses of
+ * functions: Python compares some of them.
  */
 const LIBRARIES: Change = [
   {
@@ -92,8 +94,8 @@ const PLAIN = /^([\w$]+)=(?:Module\["[\w$]+"\]=)?wasmExports\["[\w$]+"\](?:\.val
 const COPY = "Object.assign({},wasmExports)";
 
 /**
- * Pyodide's code with what a start needs; `others` is the rest of it, which may use what this part defines. `left`: how
- * many changes this version of Pyodide does not know.
+ * Pyodide's code for a start; `others` is the rest of it, which may use definitions of this part. `left`: number of
+ * changes that do not match this version of Pyodide.
  */
 export function leanPyodide(code: string, others: string): { readonly code: string; readonly left: number } {
   let left = 0;
@@ -107,7 +109,7 @@ export function leanPyodide(code: string, others: string): { readonly code: stri
   return { code: lean, left };
 }
 
-/** Without the variables and properties of exports that are mentioned nowhere else: some 4,700 of 4,900. */
+/** Removes variables and properties of exports that are not used elsewhere: some 4,700 of 4,900. */
 function withUsedExports(code: string, others: string): string {
   const [all, names = "", assignments = ""] = EXPORTS.exec(code) ?? [];
   if (all === undefined) return code;
@@ -121,7 +123,7 @@ function withUsedExports(code: string, others: string): string {
   return code.replace(all, () => used);
 }
 
-/** The exports are copied in order to wrap some: it takes those that the code mentions. */
+/** The exports are copied in order to wrap some: the copy has those that the code uses. */
 function shortCopyOf(code: string): Change {
   const names = [...code.matchAll(/wasmExports(?:\["([^"]+)"\]|\.(\w+))/g)].map(([, one, other = ""]) => one ?? other);
   const picked = [...new Set(names)].map((name) => `${JSON.stringify(name)}:wasmExports[${JSON.stringify(name)}]`);

@@ -10,7 +10,7 @@ export interface Library extends SideModule {
 /** Keyed by path in site-packages. */
 export type Libraries = ReadonlyMap<string, Library>;
 
-/** The folder in site-packages where libraries are found by their names alone; the interpreter knows it too. */
+/** The folder in site-packages in which libraries are found by name only; the interpreter uses the same name. */
 export const LIBRARIES_FOLDER = ".libraries";
 /** Maximum of all libraries of a tool: each worker holds their text, and V8 their code. */
 const LIBRARIES_BYTES_MAX = 32 * 1024 * 1024;

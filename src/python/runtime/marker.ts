@@ -28,7 +28,7 @@ export function readMarker(text: string): Marker {
   return marker;
 }
 
-/** Whether a marker holds in this environment for an extra; empty for no extra. */
+/** Whether a marker is true in this environment for an extra; empty for no extra. */
 export function isMet(marker: Marker, extra: string): boolean {
   switch (marker.kind) {
     case "and":

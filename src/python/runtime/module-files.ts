@@ -10,7 +10,7 @@ import { pythonFile, SCRIPT_BYTES_MAX } from "./python-file.ts";
 const PACKAGE_FILE = "__init__.py";
 /** File name of a tool whose file has another ending. */
 const TEXT_FILE = "tool.py";
-/** A folder of another name is no package, whatever is in it. */
+/** A folder with another name is no package, with any content. */
 const NAME = /^[A-Za-z_]\w*$/;
 const FILES_MAX = 1_000;
 const DEPTH_MAX = 20;
@@ -24,9 +24,9 @@ export interface ModuleFiles {
 }
 
 /**
- * Reads a module by its file. One in a package, whose folder has an `__init__.py`, brings the modules of that package
- * that it imports, and those that they import. `file` is not a link; `base`: the name under which it was given. Rejects with
- * a `PackageError`.
+ * Reads a module by its file. A module in a package, whose folder has an `__init__.py`, includes the modules of that
+ * package that it imports, and their imports. `file` is not a link; `base`: its name in the request. Rejects with a
+ * `PackageError`.
  */
 export async function readModuleFiles(file: string, base: string): Promise<ModuleFiles> {
   const { root, inside } = await packageAround(file);
@@ -87,9 +87,9 @@ class ModuleReading {
     return true;
   }
 
-  /** Reads all modules that are wanted, and those that they want. */
+  /** Reads all wanted modules, and those that they import. */
   async finish(): Promise<void> {
-    // A set goes on with what is added while it is read.
+    // The iteration of a set includes elements that are added meanwhile.
     for (const module of this.#wanted) {
       const inside = module.replaceAll(".", "/");
       if (!(await this.read(`${inside}/${PACKAGE_FILE}`))) await this.read(`${inside}.py`);

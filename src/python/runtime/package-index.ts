@@ -44,7 +44,7 @@ export class PackageIndex {
     this.#maxBytes = maxBytes;
   }
 
-  /** The wheels of a project, by its normalized name; none where the index has no such project. */
+  /** The wheels of a project, by its normalized name; none if the index has no such project. */
   async wheels(name: string): Promise<readonly IndexedWheel[]> {
     const page = new URL(`${this.address.pathname.replace(/\/*$/, "/")}${name}/`, this.address);
     const { status, type, url, bytes } = await this.#get(page, ACCEPT, PAGE_BYTES_MAX, PAGE_MS);

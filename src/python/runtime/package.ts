@@ -19,7 +19,7 @@ export interface PythonPackage {
   readonly folder: string;
   /** The tool's file, or `pyproject.toml`, which names it. */
   readonly entry: string;
-  /** Whether the file is a tool by itself: it asks for no packages, and gets those that it imports. */
+  /** Whether the file is a tool by itself: it declares no packages, and gets those that it imports. */
   readonly isFile?: true;
   /** The operator's folder of wheels. */
   readonly wheels?: string;
@@ -76,7 +76,7 @@ async function withLock(asked: readonly Requirement[], root: string, folder: str
   return [...((await readPylock(root, folder)) ?? []), ...asked];
 }
 
-/** A file asks for no packages: it gets the wheels of those that it imports, as far as there are any. */
+/** A file declares no packages: it gets the wheels of those that it imports, if there are any. */
 async function readFileScript(file: string, wheels: Wheels): Promise<ReadScript> {
   const { script, others } = await scriptOfFile(file);
   const listed = await wheels.list();

@@ -43,7 +43,7 @@ export function pythonPlace(): PythonPlace | null {
   return place;
 }
 
-/** Hash of everything that an image is built from. */
+/** Hash of all inputs of an image. */
 function hashOf(pyodide: string): string {
   const hash = createHash("sha256").update(
     `${FORMAT} ${zonesVersion()} ${readFileSync(path.join(pyodide, "package.json"), "utf8")}`,
@@ -61,7 +61,7 @@ export function guestFolder(folder: string): string {
 }
 
 /**
- * Nobody else may write there, because its content is executed. It may be read-only only if it already contains the
+ * Only the user may write there, because its content is executed. It may be read-only only if it already contains the
  * image.
  */
 function cacheFolder(image: string): string | null {

@@ -37,7 +37,7 @@ export async function readProject(folder: string): Promise<Project> {
   return { ...(await moduleAt(folder, target)), requirements: requirements.filter((one) => counts(one, [])) };
 }
 
-/** Where the module of an entry point, `package.module:mount`, is. Rejects with a `PackageError`. */
+/** Place of the module of an entry point, `package.module:mount`. Rejects with a `PackageError`. */
 async function moduleAt(folder: string, target: string): Promise<Pick<Project, "root" | "entry">> {
   const [, name, mount = "mount"] = TARGET.exec(target) ?? [];
   if (name === undefined || mount !== "mount") {

@@ -56,7 +56,7 @@ export function pinnedBy(lock: unknown, name = PYLOCK): readonly Requirement[] {
   return requirements;
 }
 
-/** `null` where it is for other environments. */
+/** `null` if it is for other environments. */
 function readPackage(given: unknown, place: string): Requirement | null {
   const { name, version, marker } = isObject(given) ? given : {};
   if (typeof name !== "string" || (marker !== undefined && typeof marker !== "string")) {
@@ -127,11 +127,11 @@ export interface LockedWheel {
   readonly file: string;
   /** In hexadecimal. */
   readonly sha256: string;
-  /** Where it was downloaded; `undefined` for one that is beside the lock. */
+  /** Its address; `undefined` for a file beside the lock. */
   readonly url: string | undefined;
 }
 
-/** The text of a lock for this interpreter. `requirements`: what was asked for, of which the rest follows. */
+/** The text of a lock for this interpreter. `requirements`: the requested ones, from which the rest follows. */
 export function lockText(wheels: readonly LockedWheel[], requirements: readonly string[]): string {
   const packages = wheels
     .toSorted((one, other) => (one.name < other.name ? -1 : 1))

@@ -4,7 +4,7 @@ import { PackageError, quoted } from "../../kernel/tool/package/step.ts";
 import { PYODIDE_ABI } from "./environment.ts";
 import { normalizedName } from "./wheel-name.ts";
 
-/** The file in the folder of wheels that says what else is in it, as Pyodide writes it. */
+/** The file that lists the contents of the folder of wheels, in Pyodide's format. */
 export const LOCK = "pyodide-lock.json";
 export const LOCK_BYTES_MAX = 4 * 1024 * 1024;
 
@@ -32,7 +32,7 @@ export const NO_LOCK: PyodideLock = { packages: new Map(), files: new Map() };
 const FILE = /^[^/\\]{1,255}$/;
 const SHA256 = /^[\da-f]{64}$/i;
 
-/** Reads a lock. Throws a `PackageError` that names what is wrong. */
+/** Reads a lock. Throws a `PackageError` that names the mistake. */
 export function readPyodideLock(bytes: Buffer): PyodideLock {
   const lock = parseJson(bytes, LOCK);
   const [info, listed] = isObject(lock) ? [lock["info"], lock["packages"]] : [];

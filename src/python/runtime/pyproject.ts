@@ -18,7 +18,7 @@ export interface Pyproject {
 
 /** The project in a folder; `undefined` without the file. Rejects with a `PackageError` that names the line. */
 export async function readPyproject(folder: string): Promise<Pyproject | undefined> {
-  // Loaded on demand: each engine knows the name of the file, and few read one.
+  // Loaded on demand: each engine has this reader, and few read such a file.
   const { readToml } = await import("../../kernel/tool/package/toml.ts");
   const content = await readToml(path.join(folder, PYPROJECT), PYPROJECT, PYPROJECT_BYTES_MAX);
   if (content === undefined) return undefined;

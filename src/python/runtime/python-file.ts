@@ -1,4 +1,6 @@
-/** A Python tool's code; `ToolScript.text` is this as JSON; then, on a line of its own, each of its libraries as Base64. */
+/**
+ * A Python tool's code; `ToolScript.text` is this as JSON; then, on a separate line, each of its libraries as Base64.
+ */
 export interface PythonScript {
   /** The tool's own file among `files`: `function.py`, or `name/__init__.py` for a Python package. */
   readonly entry: string;
@@ -14,7 +16,7 @@ export interface PythonScript {
 export type PythonFile = string | { readonly base64: string };
 
 /**
- * Maximum size of a tool with all its dependencies, in bytes: the interpreter holds several copies while it loads them.
+ * Maximum size of a tool with all its dependencies, in bytes: the interpreter makes several copies while it loads them.
  */
 export const SCRIPT_BYTES_MAX = 10 * 1024 * 1024;
 

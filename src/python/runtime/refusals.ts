@@ -16,7 +16,7 @@ export function isUsable({ code }: WheelName): boolean {
   return code === "pure" || code === "compiled";
 }
 
-/** Reports the reason why no wheel fits. `locked`: what the folder's lock says of the package. */
+/** Reports the reason why no wheel fits. `locked`: the package's entry in the folder's lock. */
 export function missing(
   name: string,
   requirements: readonly Requirement[],

@@ -36,7 +36,7 @@ export function parseRequirements(text: string, file = FILE): readonly Requireme
   return requirements;
 }
 
-/** As pip: where one requirement names hashes, all name hashes and one version. */
+/** As in pip: if one requirement has hashes, all must have hashes and one version. */
 function requirePinned(requirement: Requirement): void {
   if (isHashed(requirement) && PINNED.test(requirement.versions)) return;
   const missing = isHashed(requirement) ? "one version (name==1.2)" : "--hash=sha256:…";

@@ -9,14 +9,14 @@ import type { WheelName } from "./wheel-name.ts";
 import { hashDiffers, type ReadWheel } from "./wheels.ts";
 
 const PACKAGES_MAX = 200;
-/** Maximum number of resolution rounds: a chosen wheel may require something that changes the choice. */
+/** Maximum number of resolution rounds: the requirements of a chosen wheel may change the choice. */
 const ROUNDS_MAX = 100;
-/** How often an older version of a package is tried, where the latest one requires what does not fit. */
+/** Maximum number of attempts with an older version of a package, if the requirements of the latest one do not fit. */
 const OLDER_MAX = 50;
 /** Number of comparisons after which to yield to the event loop. */
 const COMPARISONS_IN_TURN = 1_000;
 
-/** Packages with a part without which they are not themselves, and which has a stand-in. */
+/** Packages with an essential part for which there is a stand-in. */
 const MADE_OF: readonly (readonly [name: string, part: string])[] = [["requests", "urllib3"]];
 
 /** The wheel chosen for all requirements of one name. */
@@ -31,17 +31,17 @@ export interface Choice {
 export interface Stock {
   readonly place: Place;
   readonly lock: PyodideLock;
-  /** Whether only packages may be taken whose hashes are named. */
+  /** Whether only packages with given hashes are permitted. */
   readonly isClosed: boolean;
   /** Maximum number of comparisons of versions and conditions; each takes a few microseconds. */
   readonly maxComparisons: number;
   /** Maximum length of all chosen wheels, in characters. */
   readonly maxCharacters: number;
-  /** Versions that are taken before later ones, where they fit, by name. */
+  /** Versions with precedence over later ones, if they fit, by name. */
   readonly preferred?: ReadonlyMap<string, string>;
-  /** The wheels of a package; asked once for each. */
+  /** The wheels of a package; called once for each. */
   readonly list: (name: string) => readonly WheelName[] | Promise<readonly WheelName[]>;
-  /** The content of a wheel; asked once for each. */
+  /** The content of a wheel; called once for each. */
   readonly read: (name: WheelName) => Promise<ReadWheel>;
 }
 
@@ -83,15 +83,15 @@ class Conflict extends PackageError {
 /** State of a resolution beside its requirements. */
 interface Attempt {
   readonly effort: Effort;
-  /** Versions that require what does not fit. */
+  /** Versions whose requirements do not fit. */
   readonly excluded: ReadonlySet<string>;
   /** The wheels that have the requirements. */
   readonly origins: Map<Requirement, WheelName>;
 }
 
 /**
- * The wheels for the requirements and for what those require. Where the latest version of a package requires what does
- * not fit, an older one is tried. Rejects with a `PackageError` that names what is missing, or what does not fit.
+ * The wheels for the requirements and their dependencies. If the dependencies of the latest version of a package do not
+ * fit, an older one is tried. Rejects with a `PackageError` that names the missing or unsuitable package.
  */
 export async function resolve(asked: readonly Requirement[], given: Stock): Promise<readonly Choice[]> {
   const stock = remembering(given);
@@ -131,7 +131,7 @@ function remembering(stock: Stock): Stock {
   };
 }
 
-/** The wheel that requires what does not fit, and of which there is an older version; the last one of several. */
+/** The wheel with unsuitable dependencies that has an older version; the last one of several. */
 async function culpritOf(
   { requirements }: Conflict,
   origins: ReadonlyMap<Requirement, WheelName>,
@@ -186,7 +186,7 @@ async function choose(asked: readonly Requirement[], stock: Stock, attempt: Atte
   throw new PackageError("no compatible set of wheels was found; require exact versions");
 }
 
-/** A package that is made of another one takes no stand-in for it. */
+/** A package with another one as an essential part does not accept a stand-in for it. */
 function requireReal(choices: readonly Choice[], requirements: readonly Requirement[], place: Place): void {
   const names = new Set(choices.map(({ name }) => name.name));
   for (const [name, part] of MADE_OF) {
@@ -196,7 +196,7 @@ function requireReal(choices: readonly Choice[], requirements: readonly Requirem
   }
 }
 
-/** Requirements of a package by the lock, besides those of its wheel. `known`: one object for each. */
+/** Requirements of a package in the lock, in addition to those of its wheel. `known`: one object for each. */
 function requiredByLock(
   { name, locked }: Choice,
   { packages }: PyodideLock,
@@ -212,7 +212,7 @@ function requiredByLock(
   });
 }
 
-/** The latest version that fits all requirements; `null` if no wheel fits, and a stand-in does. */
+/** The latest version that fits all requirements; `null` if only a stand-in fits. */
 async function chooseOne(
   name: string,
   requirements: readonly Requirement[],

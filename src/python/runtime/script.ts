@@ -17,7 +17,7 @@ const CACHE = "__pycache__";
 const FILES_MAX = 1_000;
 const ASCII_MAX = 0x7f;
 const WIDE = /[\u0080-\uffff]/g;
-/** Share of such characters up to which to escape them makes the text shorter in memory. */
+/** Share of such characters up to which escaping them makes the text shorter in memory. */
 const WIDE_COST = 10;
 const LISTED_MAX = 10_000;
 
@@ -104,7 +104,7 @@ async function scriptOfPythonPackage(folder: string): Promise<PythonScript> {
   return checked({ entry: `${name}/${PACKAGE_FILE}`, files: await readFiles(folder, `${name}/`), packages: {} });
 }
 
-/** Imports of the modules of a package, by their first names; also the package itself, as nobody else has its name. */
+/** Imports of the modules of a package, by their first names; also the package itself, as its name is unique. */
 function othersIn({ files }: PythonScript): ReadonlySet<string> {
   const modules = Object.entries(files).flatMap(([name, content]) =>
     name.endsWith(".py") && typeof content === "string"

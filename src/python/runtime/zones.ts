@@ -5,7 +5,7 @@ import { crc32 } from "node:zlib";
 
 /** Where systems keep compiled files of time zones (RFC 9636), as Python looks for them. */
 const FOLDERS = ["/usr/share/zoneinfo", "/usr/lib/zoneinfo", "/usr/share/lib/zoneinfo", "/etc/zoneinfo"];
-/** The file in the archive of Python's library, and in the package: that of the machine that built it. */
+/** The file in the archive of Python's library, and in the package: that of the build machine. */
 export const ZONES_FILE = "zones.bin";
 const NAME = /^[A-Z][\w+-]*(?:\/[\w+-]+){0,3}$/i;
 /** Other forms of the same zones, and links to the machine's own. */
@@ -36,7 +36,7 @@ export function hasZones(): boolean {
   return machineFolder() !== undefined;
 }
 
-/** The version of the machine's data; empty where it has none. */
+/** The version of the machine's data; empty if it has none. */
 export function zonesVersion(): string {
   const folder = machineFolder();
   if (folder === undefined) return "";
@@ -77,7 +77,7 @@ async function pack(folder: string): Promise<Buffer> {
 function slim(data: Buffer): Buffer | null {
   if (data.length < HEADER_BYTES || data.length > ZONE_BYTES_MAX || data.toString("latin1", 0, 4) !== MAGIC)
     return null;
-  // A file of the first version has nothing else.
+  // A file of the first version has no further data.
   if (data[4] === 0) return data;
   const [utc = 0, standard = 0, leaps = 0, times = 0, types = 0, characters = 0] = [20, 24, 28, 32, 36, 40].map((at) =>
     data.readUInt32BE(at),

@@ -40,7 +40,7 @@ export function readSnapshot(folder: string): PythonSnapshot {
   return { bytes: readShared(join(folder, "snapshot.bin")), headerBytes, runs: Int32Array.from(runs) };
 }
 
-/** The interpreter's module, without a memory limit, in a buffer of its own. */
+/** The interpreter's module, without a memory limit, in a separate buffer. */
 export function readModule(folder: string): Uint8Array<ArrayBuffer> {
   return readWhole(join(folder, "python.wasm"), (length) => new Uint8Array(length));
 }

@@ -37,7 +37,7 @@ export interface StartedInterpreter {
   readonly realm: GuestRealm;
 }
 
-/** Starts an interpreter in an isolate of its own. Throws where that fails. */
+/** Starts an interpreter in a separate isolate. Throws if that fails. */
 export function startInterpreter(parts: InterpreterParts, host: RealmHost): StartedInterpreter {
   const { image, snapshot } = parts;
   const startMs = snapshot === null ? FIRST_START_MS : START_MS;

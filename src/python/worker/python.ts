@@ -8,7 +8,7 @@ import { compileModule, type InterpreterParts, rehearseEngine, shareModule, star
 import { readPythonCode } from "./python-code.ts";
 
 const MIB = 1024 * 1024;
-/** Maximum number of modules with different memory limits: each holds compiled code. */
+/** Maximum number of modules with different memory limits: each keeps compiled code. */
 const MODULES_MAX = 4;
 /** Heap of the isolate in which modules are compiled, in MiB. */
 const KEEPER_MB = 64;
@@ -47,7 +47,7 @@ export class Python implements Interpreters {
     return { ...started, open };
   }
 
-  /** Whether the code cache of the engine has what a call needs. */
+  /** Whether the code cache of the engine is complete for calls. */
   get isRehearsed(): boolean {
     return this.#isRehearsed;
   }
@@ -118,12 +118,12 @@ function moduleFor({ folder, context, modules }: LoadedPython, memoryMb: number)
 function compileFor(memoryMb: number, folder: string, context: ivm.Context): ivm.Reference<WebAssembly.Module> {
   const whole = read(() => readModule(folder));
   const limited = limitMemory(whole, (memoryMb * MIB) / PAGE_BYTES);
-  // Frees its bytes at once: V8 sees a small object, and would keep it until garbage is collected.
+  // Frees its bytes at once: for V8 it is a small object, and would stay until garbage is collected.
   whole.buffer.transfer(0);
   return compileModule(context, limited);
 }
 
-/** For workers, which import this module: an interpreter has a memory of its own beside V8's heap. */
+/** For workers, which import this module: an interpreter has its own memory in addition to V8's heap. */
 export const runtime: WorkerRuntime = {
   weightMb: (memoryMb) => memoryMb + PYTHON_HEAP_MB,
   readCode: readPythonCode,
