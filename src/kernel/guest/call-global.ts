@@ -4,7 +4,7 @@ import { overridable } from "./harden.ts";
 import { GLOBAL_NAMES, OWN_NAMES } from "./host.ts";
 import { shown } from "./shown.ts";
 
-/** The call that an instance works for: one for its whole life, except where the module is shared between calls. */
+/** The call that uses an instance: one for its whole life, unless the module is shared between calls. */
 export interface Holder {
   call: GuestCall | null;
   readonly realm: { report(call: GuestCall, error: unknown): void; nowMs(): number };
@@ -15,14 +15,14 @@ const { apply } = Reflect;
 const { defineProperty, getOwnPropertyDescriptor, getPrototypeOf, hasOwn } = Object;
 const { then } = Promise.prototype;
 
-/** What runs after it runs as a microtask. A `Promise` that a tool puts in place may be made of `queueMicrotask`. */
+/** Its callbacks run as microtasks. A tool's replacement of `Promise` may be based on `queueMicrotask`. */
 const SETTLED = Promise.resolve();
 
 type AnyFunction = (...args: unknown[]) => unknown;
 
 /**
  * The global object of one instance: it owns the properties that belong to the call and inherits the rest from the
- * frozen realm. Properties that the module writes on it die with the instance.
+ * frozen realm. Properties that the module writes on it end with the instance.
  */
 export class CallGlobal {
   readonly #holder: Holder;

@@ -17,7 +17,8 @@ import type { LineWriter } from "./line-writer.ts";
 import { Timers } from "./timers.ts";
 import { write, writeValue } from "./values.ts";
 
-// Captured before a tool can change them: in an open realm, a tool may replace or delete what its own call ends with.
+// Captured before a tool can change them: in an open realm, a tool may replace or delete the functions that end its own
+// call.
 const { max } = Math;
 const { get } = Reflect;
 const RealError = Error;
@@ -33,11 +34,11 @@ export interface NodeNames {
 /** State and functions that all calls of a realm share. */
 export interface CallWorld {
   readonly emit: Emit;
-  /** `null` where the tool could change the realm, and a line is emitted as it is logged. */
+  /** `null` if the tool could change the realm, and a line is emitted as it is logged. */
   readonly lines: LineWriter | null;
   readonly pure: Pure;
   readonly turn: TurnState;
-  /** Real time in whole milliseconds, which no tool sees. */
+  /** Real time in whole milliseconds, hidden from tools. */
   readonly realMs: () => number;
   readonly fetch: (call: GuestCall) => object;
   /** Node's names for instances that use any, and the class of their globals. */
@@ -76,7 +77,7 @@ export class CapabilityError extends Error {
   readonly code: string;
   readonly capability: string;
   readonly method: string;
-  /** What the code alone does not say, such as who refused. */
+  /** Details beyond the code, such as the person who refused. */
   declare details?: object;
 
   constructor(code: string, message: string, capability: string, method: string) {
@@ -91,7 +92,7 @@ const STEP = /\$(?:begin|next|end)$/;
 
 /** The error of a capability call. No static method of its class, which tools reach by `error.constructor`. */
 export function capabilityError(failure: Failure, capability: string, method: string): CapabilityError {
-  // A method with progress is called in steps (`$begin`, `$next`, `$end`); the tool knows only the method itself.
+  // A method with progress is called in steps (`$begin`, `$next`, `$end`); the tool sees only the method itself.
   const called = method.replace(STEP, "");
   const message = failure.message.replace(`${capability}.${method}`, () => `${capability}.${called}`);
   const error = new CapabilityError(failure.code, message, capability, called);
@@ -107,7 +108,10 @@ export function issue(error: object, code: string): void {
   issued.set(error, code);
 }
 
-/** The code of an error that the engine made. In a realm that a tool can change it is no proof: the worker knows better. */
+/**
+ * The code of an error that the engine made. In a realm that a tool can change it is no proof: the worker has the
+ * proof.
+ */
 export function issuedCode(thrown: object): string | undefined {
   return issued.get(thrown);
 }
@@ -147,13 +151,13 @@ export class GuestCall {
   readonly id: string;
   readonly originMs: number;
   readonly outputMax: number;
-  /** Seed of the call's randomness, if it is not the one that the worker derives. */
+  /** Seed of the call's randomness, unless the worker derives it. */
   readonly #seed: string | undefined;
   /** The global of the instance that works for this call. */
   global: object | null = null;
   /** Node's names as that instance has them, if it uses any. */
   node: object | null = null;
-  /** Variables of the host's environment for `process.env`; `undefined` where the tool has asked for none. */
+  /** Variables of the host's environment for `process.env`; `undefined` if the tool has requested none. */
   env: Environment | undefined = undefined;
   readonly #world: CallWorld;
   #seenMs: number;
@@ -164,7 +168,7 @@ export class GuestCall {
   #requests = 0;
   #abort: { readonly signal: object; abort(reason?: unknown): void } | null = null;
   #cancelled: (() => void)[] | null = null;
-  /** Nobody listens to progress, so the call no longer emits it. */
+  /** Progress has no listener, so the call no longer emits it. */
   #isUnheard = false;
   settled = false;
 
@@ -197,7 +201,7 @@ export class GuestCall {
     return this.#world.fetch(this);
   }
 
-  /** What the global object of the call's instance has under a symbol: a tool's own value. */
+  /** A tool's own value under a symbol on the global object of the call's instance. */
   own(key: symbol): unknown {
     // A realm that is not hardened is the call's own.
     return (this.global === null ? undefined : get(this.global, key)) ?? get(globalThis, key);
@@ -241,7 +245,7 @@ export class GuestCall {
     emit(EMIT_LOG, this.run, level.length > NAME_MAX ? "log" : level, line, "", 0);
   }
 
-  /** `false` once it is known that nobody listens to progress. */
+  /** `false` once it is known that progress has no listener. */
   get isHeard(): boolean {
     return !this.#isUnheard;
   }
@@ -278,7 +282,7 @@ export class GuestCall {
     });
   }
 
-  /** Answers a capability call: its number is negative where it failed. */
+  /** Answers a capability call: its number is negative if it failed. */
   answer(signed: number, payload: string): void {
     const ask = signed < 0 ? -signed : signed;
     const asked = this.#asks?.get(ask);
@@ -290,8 +294,8 @@ export class GuestCall {
   }
 
   /**
-   * The outcome: `+` and the output's JSON, or `-` and a failure's; empty if the call has already ended. `check` is
-   * given the JSON: what it says of that is true of what the caller gets.
+   * The outcome: `+` and the output's JSON, or `-` and a failure's; empty if the call has already ended. `check` gets
+   * the JSON, which is exactly the caller's result.
    */
   finish(value: unknown, check: Checks["output"]): string {
     if (this.settled) return "";

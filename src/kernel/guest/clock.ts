@@ -1,6 +1,6 @@
 /**
- * Time inside a realm. It stands still within a turn, so that a tool cannot measure its neighbours, and a replayed call
- * sees the same times again. Everything that would read the real clock reads this one.
+ * Time inside a realm. It is constant within a turn, so that a tool cannot measure its neighbours, and a replayed call
+ * sees the same times again. It replaces the real clock everywhere.
  */
 
 export interface Clock {
@@ -66,7 +66,7 @@ function tameDateTimeFormat(DateTimeFormat: typeof Intl.DateTimeFormat, clock: C
   const format: unknown = getOwnPropertyDescriptor(prototype, "format")?.get;
   const formatToParts: unknown = prototype.formatToParts;
   if (typeof format !== "function" || typeof formatToParts !== "function") return;
-  // Members of an object, whose names no bundler changes.
+  // Members of an object, whose names a bundler does not change.
   const tamed = {
     get format() {
       const bound = apply(format, this, []) as (date?: unknown) => string;

@@ -25,7 +25,7 @@ interface Absent {
 // oxlint-disable-next-line no-eval
 const evaluate = globalThis.eval;
 
-// Defined by the bundle, which wraps everything else in it.
+// Defined by the bundle, which wraps all other code in it.
 declare const DEFERRED: Deferred;
 
 /** The console, evaluated on a tool's first access to `console`. */

@@ -1,5 +1,5 @@
 /**
- * The realm's hardening. It first removes whatever escapes the isolate's limits or carries state between calls, then
+ * The realm's hardening. It first removes all that escapes the isolate's limits or carries state between calls, then
  * freezes every object that a tool could reach, the global last.
  */
 
@@ -26,7 +26,7 @@ const REMOVED = [
 const REGEXP_STATICS =
   "input lastMatch lastParen leftContext rightContext $_ $& $+ $` $' $1 $2 $3 $4 $5 $6 $7 $8 $9".split(" ");
 
-/** Who reads a static is told: `undefined` would fail somewhere else. Who only asks for its name reads nothing. */
+/** Reading a static fails at once: `undefined` would fail later, in another place. Reading only its name is no read. */
 function refuseStatic(): never {
   throw new Error(
     "RegExp.$1, RegExp.lastMatch and the like do not exist inside an isolate: use what match() or exec() returns",
@@ -35,7 +35,7 @@ function refuseStatic(): never {
 
 const { transfer } = ArrayBuffer.prototype;
 
-/** Detaches a buffer, whose bytes are gone. */
+/** Detaches a buffer, which loses its bytes. */
 export function detachBuffer(buffer: ArrayBuffer): void {
   apply(transfer, buffer, [0]);
 }
@@ -118,8 +118,8 @@ const READS = 16;
 
 /**
  * V8 searches a changed prototype like a dictionary until code that it optimises has read a property of an object that
- * inherits from it. Strings, numbers and booleans are no objects: each use of their methods would be a search for ever,
- * and a loop over characters take 25 times as long.
+ * inherits from it. Strings, numbers and booleans are no objects: each use of their methods would always be a search,
+ * and a loop over characters would take 25 times as long.
  */
 function quickenPrimitives(): void {
   const objects: readonly object[] = ["", 0, false, Symbol.iterator, 0n].map(Object);
@@ -155,7 +155,7 @@ export function hardenLater<T extends object>(made: T): T {
 export function hardenLibrary(realm: object): <T>(made: T) => T {
   const known = new WeakSet<object>();
   for (const key of ownKeys(realm)) {
-    // The accessors of what is made later are left alone.
+    // The accessors of later objects are unchanged.
     const value: unknown = getOwnPropertyDescriptor(realm, key)?.value;
     if (value === null || (typeof value !== "object" && typeof value !== "function")) continue;
     known.add(value);
@@ -187,7 +187,7 @@ export function hardenLibrary(realm: object): <T>(made: T) => T {
       if (hasOwn(object, "constructor") && object !== made) overrideAll(object);
     });
     found.forEach((object) => {
-      // V8 freezes no array of bytes: those of samples are nobody's.
+      // V8 cannot freeze an array of bytes: those of samples have no users.
       if (!ArrayBuffer.isView(object)) freeze(object);
     });
     return made;
@@ -278,8 +278,8 @@ function isPlainFunction(object: object): boolean {
 }
 
 /**
- * Keys that npm packages assign on objects that inherit them. Short on purpose: an accessor in place of a method such
- * as `push`, `call` or `Symbol.iterator` of arrays would cost every tool V8's fast paths.
+ * Keys that npm packages assign on objects that inherit them. Short on purpose: an accessor instead of a method such as
+ * `push`, `call` or `Symbol.iterator` of arrays would cost every tool V8's fast paths.
  */
 const OVERRIDDEN: readonly PropertyKey[] = [
   "constructor",
@@ -318,7 +318,7 @@ function overriddenKeys(prototype: object): readonly PropertyKey[] {
     case Iterator.prototype:
       return [...OVERRIDDEN, Symbol.iterator];
     case ASYNC_GENERATOR:
-      // graphql-ws ends its subscriptions by such methods of its own.
+      // graphql-ws ends its subscriptions by its own methods of these names.
       return [...OVERRIDDEN, "return", "throw"];
     case TYPED_ARRAY:
       // Polyfills of Node's `Buffer` inherit from `Uint8Array` and override these.

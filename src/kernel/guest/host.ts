@@ -13,13 +13,13 @@ export const EMIT_PROGRESS = 4;
 export const EMIT_MEMORY = 5;
 /** Log lines are in the line memory: the worker reads them before it handles any message. */
 export const EMIT_LINES = 6;
-/** The isolate keeps what no call needs any more: it serves no call after those that run. */
+/** The isolate retains unneeded memory: it serves no further calls after the current ones. */
 export const EMIT_WORN = 7;
 
 /**
- * A realm's line memory, which it shares with its worker: log lines gather there. The worker reads them before it
- * handles any message of the realm, and at the end of each turn, also where the isolate is gone. It holds numbers, first
- * `LINES_AT`, then `LINE_AT` of each line; the characters of all lines follow, one byte each.
+ * A realm's line memory, which it shares with its worker: it collects log lines. The worker reads them before it
+ * handles any message of the realm, and at the end of each turn, even if the isolate is gone. It contains numbers,
+ * first `LINES_AT`, then `LINE_AT` of each line; the characters of all lines follow, one byte each.
  */
 export const LINES_AT = { count: 0, isHeard: 1, first: 2 } as const;
 /** A line's call, its level by its place in `LEVELS`, and the end of its characters. */
@@ -41,8 +41,8 @@ export const PROGRESS_MESSAGE_MAX = 1_000;
 /**
  * Meaning of `a`, `b` and `c` by kind. Done: outcome. Log: level, message. Capability call: capability, method,
  * arguments. Timer: due time. Progress: progress, total, message, each of which may be empty. Memory: bytes, and the
- * reason if the isolate is unusable. Lines: nothing. `nowMs` is the call's clock. Returns, for a capability call, its number or 0 if it
- * is refused; for progress, 1 or 0 if nobody listens.
+ * reason if the isolate is unusable. Lines: nothing. `nowMs` is the call's clock. Returns, for a capability call, its
+ * number or 0 if it is refused; for progress, 1, or 0 without a listener.
  */
 export type Emit = (kind: number, run: number, a: string | number, b: string, c: string, nowMs: number) => number;
 
@@ -58,7 +58,7 @@ export interface Failure {
   readonly details?: object;
 }
 
-/** The realm as an engine sees it: the current turn, and the means to emit messages to the worker. */
+/** The realm from an engine's side: the current turn, and the means to emit messages to the worker. */
 export interface EngineWorld {
   readonly turn: { readonly nowMs: number; readonly call: EngineCall | null };
   readonly emit: Emit;
@@ -91,7 +91,7 @@ export interface EngineCall {
   ask(capability: string, method: string, args: unknown): Promise<unknown>;
 }
 
-/** Runs tools of one runtime in a realm. Created before the realm loses the globals that this takes. */
+/** Runs tools of one runtime in a realm. Created before the realm loses the globals that it captures. */
 export interface RuntimeEngine {
   /** Connects the engine to the realm, once the prelude has run. */
   connect(world: EngineWorld): void;
@@ -106,7 +106,7 @@ export interface RuntimeEngine {
 export interface PythonEngine extends RuntimeEngine {
   /**
    * Starts the interpreter; `status` reports the result. `module` is compiled, `library` a zip, `lock` JSON, and
-   * `entropy` the randomness for objects made before there is a call. With `snapshot`, the interpreter resumes from it;
+   * `entropy` the randomness for objects made before the first call. With `snapshot`, the interpreter resumes from it;
    * without, it installs `modules` (JSON), so that a snapshot can be taken. A snapshot is Pyodide's header followed by
    * the runs, one after the other; `runs` holds the start address and the length of each.
    */
@@ -148,20 +148,20 @@ export interface Guest {
   load(factory: Factory, ownNames: string, facts: string, shared: boolean, checks: Checks | null): void;
   /**
    * Starts calls one after the other, `[run, id, nowMs, outputMax, arguments, command?, seed?][]` as JSON, up to and
-   * including the first that does not end at once. Returns, for each started call, its outcome (empty if it goes on)
-   * and a tab; then a line feed if calls remain. A call that goes on emits its outcome with `EMIT_DONE`.
-   * `hasLongIntegers`: the arguments may have integers that no number holds.
+   * including the first that does not end at once. Returns, for each started call, its outcome (empty if it continues)
+   * and a tab; then a line feed if calls remain. A call that continues emits its outcome with `EMIT_DONE`.
+   * `hasLongIntegers`: the arguments may have long integers.
    */
   start(calls: string, hasLongIntegers: boolean): string;
   /** Starts the remaining calls, in a turn of their own. */
   startNext(): string;
   /**
    * Answers capability calls: `asks` has their numbers, separated by commas, that of a failed one negative; `payloads`
-   * has a line of JSON for each. All promises are settled before any of what waits for them runs.
+   * has a line of JSON for each. All promises are settled before any code that awaits them runs.
    */
   settle(run: number, asks: string, payloads: string, nowMs: number): void;
   fire(run: number, nowMs: number): void;
-  /** Aborts the call's signal; the call is over whatever its listeners do. */
+  /** Aborts the call's signal; the call is over in spite of its listeners. */
   cancel(run: number, nowMs: number): void;
   /**
    * The last result of `start` or `startNext`, if an exception lost it; or that of the last inspection, if `inspect`
@@ -182,7 +182,7 @@ export const OWN_NAMES = [
   "queueMicrotask",
 ] as const;
 
-/** The folder under which a bundle's modules stand, as their `import.meta` says. It exists nowhere. */
+/** The folder of a bundle's modules in their `import.meta`. It does not exist. */
 export const FILES_FOLDER = "/tool";
 
 /**
@@ -214,8 +214,8 @@ export function usesProcess(bundle: string): boolean {
 export const GLOBAL_NAMES = ["globalThis", "self", "window", "global"] as const;
 
 /**
- * The prelude, as its script's value: `lines` is a line memory, `engine` is what ran before it, and `tool` is loaded at
- * once.
+ * The prelude, as its script's value: `lines` is a line memory, `engine` is the value of the script before it, and
+ * `tool` is loaded at once.
  */
 export type Boot = (
   emit: Emit,
@@ -238,7 +238,10 @@ interface OperationBase {
   readonly isRepeatable: boolean;
 }
 
-/** A tool of an MCP server. Its engine asks `connector.call` with a `McpCall`, and is answered with a `CallToolResult` as JSON text. */
+/**
+ * A tool of an MCP server. Its engine calls `connector.call` with a `McpCall`, and gets a `CallToolResult` as JSON
+ * text.
+ */
 export interface McpOperation extends OperationBase {
   readonly kind: "mcp";
   /** Its name at that server. */
@@ -247,7 +250,10 @@ export interface McpOperation extends OperationBase {
   readonly isTyped: boolean;
 }
 
-/** An operation of an OpenAPI document. Its engine asks `connector.request` with a `RemoteRequest`, and is answered with a `RemoteAnswer`. */
+/**
+ * An operation of an OpenAPI document. Its engine calls `connector.request` with a `RemoteRequest`, and gets a
+ * `RemoteAnswer`.
+ */
 export interface OpenApiOperation extends OperationBase {
   readonly kind: "openapi";
   /** As it is sent. */
@@ -266,7 +272,7 @@ export interface OpenApiOperation extends OperationBase {
   readonly idempotencyHeader: string | null;
 }
 
-/** How a value is written into a request. `json`: as JSON, whatever it is. */
+/** The form of a value in a request. `json`: any value as JSON. */
 export interface OpenApiForm {
   /** Its name in the request. */
   readonly name: string;
@@ -275,14 +281,14 @@ export interface OpenApiForm {
   readonly isExploded: boolean;
   /** Whether reserved characters are written as they are. Default: false. */
   readonly isReserved?: boolean;
-  /** Of a part of `multipart/form-data`, where the document names it. */
+  /** For a part of `multipart/form-data`, if the document names it. */
   readonly mediaType?: string;
 }
 
 export interface OpenApiParameter extends OpenApiForm {
   /** Member of the arguments; differs from `name` where two parameters share one. */
   readonly property: string;
-  /** `querystring`: the whole query, in which its name does not stand. */
+  /** `querystring`: the whole query, without the parameter's name. */
   readonly in: "path" | "query" | "querystring" | "header" | "cookie";
   /** Members of a whole query that is a form, as those of a body. */
   readonly fields?: readonly OpenApiForm[];
@@ -331,5 +337,5 @@ export interface RemoteAnswer {
   readonly body: string | BinaryBody;
 }
 
-/** Asks the capability `connector` of the call under way. Rejects with a `CapabilityError`. */
+/** Calls the capability `connector` for the current call. Rejects with a `CapabilityError`. */
 export type AskConnector = (method: "call" | "request", args: McpCall | RemoteRequest) => Promise<unknown>;

@@ -28,7 +28,7 @@ function replace(realm: object, name: string, value: unknown): void {
   defineProperty(realm, name, { value, writable: true, enumerable: false, configurable: true });
 }
 
-/** Creates the value on first use; tries again if an exception, such as a full stack, interrupted it. */
+/** Creates the value on first use; retries if an exception, such as a full stack, interrupted it. */
 export function once<T>(make: () => T): () => T {
   let made: { readonly value: T } | null = null;
   return () => (made ??= { value: make() }).value;

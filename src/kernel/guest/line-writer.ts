@@ -14,13 +14,13 @@ import {
 const LONG_FROM = 512;
 const CHARACTER_MAX = 0xff;
 /**
- * Number of heard lines that are handed over one by one within a millisecond. The further ones wait for a line in a later
+ * Number of heard lines that are passed on one by one within a millisecond. Further ones wait for a line in a later
  * millisecond, a full memory or the turn's end.
  */
 const AT_ONCE_MAX = 8;
 
 /**
- * Gathers the log lines of a realm in memory that it shares with the worker: writing there takes far less than a call
+ * Collects the log lines of a realm in memory that it shares with the worker: writing there takes far less than a call
  * of the worker for each line.
  */
 export class LineWriter {

@@ -1,4 +1,6 @@
-/** Words of the host about a request that failed. The broker says them, and `node:http` of isolates gives them Node's codes. */
+/**
+ * The host's texts about failed requests. The broker sends them, and `node:http` of isolates gives them Node's codes.
+ */
 export const NETWORK_FAILURES = {
   noName: "the host name could not be resolved",
   refused: "the connection was refused",

@@ -18,14 +18,14 @@ import { createWebParts, defineWebGlobals, prepared } from "./web-parts.ts";
 
 export { addLibraries } from "./contracts/find-tools.ts";
 export { addAdapter } from "./contracts/index.ts";
-// What libraries import of the prelude: their objects are the realm's own.
+// Imports of libraries from the prelude: their objects are the realm's own.
 export { failure, parserOf, Refusal, refuseArguments } from "./contracts/defined.ts";
 export { ToolContext } from "./tool-context.ts";
 
 /**
- * The first code that runs in a context. It removes what escapes the isolate's limits, defines the globals that tools
- * may expect, freezes the realm if it serves many calls, and returns the worker's interface. A realm that is opened for
- * a tool loads it at once.
+ * The first code that runs in a context. It removes all that escapes the isolate's limits, defines the globals that
+ * tools may expect, freezes the realm if it serves many calls, and returns the worker's interface. A realm that is
+ * opened for a tool loads it at once.
  */
 export const boot: Boot = (emit, pure, lines, hardened, engine, ...tool) => {
   const realm = globalThis;
@@ -45,7 +45,7 @@ export const boot: Boot = (emit, pure, lines, hardened, engine, ...tool) => {
   const node = nodePart({ realm, pure, turn, hardened, report, cloneRules: () => parts.web().cloneRules });
   const parts = createWebParts(pure, turn, hardened, report, node.subtle);
   defineWebGlobals(realm, parts, hardened);
-  // Code made by `Function` or an indirect `eval` sees the realm's global: there, too, these belong to the call.
+  // Code made by `Function` or an indirect `eval` sees the realm's global: these belong to the call there, too.
   const owned = (name: string): unknown => (turn.call?.global ? Reflect.get(turn.call.global, name) : undefined);
   for (const name of OWN_NAMES) defineReplaceable(realm, name, () => owned(name));
   if (hardened) {

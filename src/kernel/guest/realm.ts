@@ -9,7 +9,8 @@ import { type Checks, type Factory, type Failure, type Guest, NODE_NAME, STARTS_
 import { ToolContext, type ToolFacts } from "./tool-context.ts";
 import { write } from "./values.ts";
 
-// Captured before a tool can change them: in an open realm, a tool may replace or delete what its own call ends with.
+// Captured before a tool can change them: in an open realm, a tool may replace or delete the functions that end its own
+// call.
 const { parse } = JSON;
 const { get } = Reflect;
 
@@ -45,7 +46,7 @@ export class Realm implements Guest {
   readonly #world: CallWorld;
   readonly #calls = new Map<number, GuestCall>();
   #factory: Factory | null = null;
-  /** The per-call globals that the factory takes, and whether Node's names follow them. */
+  /** The per-call globals that the factory takes, and whether Node's names follow. */
   #ownNames: readonly string[] = [];
   #usesNode = false;
   #facts: ToolFacts = { name: "", version: "", config: "null", contract: null };
@@ -57,7 +58,7 @@ export class Realm implements Guest {
   #lastAnswer = "";
   #queue: readonly QueuedCall[] = NO_CALLS;
   #next = 0;
-  /** Each call gets a turn of its own: of a shared module, and once calls continued after their first turn. */
+  /** Each call gets a separate turn: for a shared module, and once calls continued after their first turn. */
   #isOnePerTurn = false;
 
   constructor(world: CallWorld, hardened: boolean) {
@@ -74,7 +75,7 @@ export class Realm implements Guest {
     this.#facts = parse(facts) as ToolFacts;
     this.#adapter = this.#facts.contract === null ? null : adapterNamed(this.#facts.contract);
     this.#isShared = shared;
-    // A call that is taken back has started its tool already: a shared module would see it start twice.
+    // A call that is taken back has already started its tool: a shared module would see it start twice.
     this.#isOnePerTurn = shared;
   }
 
@@ -94,14 +95,14 @@ export class Realm implements Guest {
       if (queued === undefined) break;
       const outcome = this.#startOne(queued);
       if (outcome === "" && ended > 0) {
-        // Microtasks that ended calls left would run as part of this call, so it starts again in a turn of its own.
+        // Microtasks left by ended calls would run as part of this call, so it starts again in a separate turn.
         this.#takeBack(queued[0]);
         break;
       }
       this.#next++;
       this.#lastAnswer += `${outcome}\t`;
       if (outcome === "" || this.#isOnePerTurn || this.#lastAnswer.length > ANSWER_MAX) break;
-      // A call that took long is the last of its turn, so that its time can be told from that of the others.
+      // A long call is the last of its turn, so that its time is measured separately.
       if (realMs() - startedMs >= STARTS_MS) break;
     }
     if (this.#next < queue.length) this.#lastAnswer += "\n";
@@ -144,7 +145,7 @@ export class Realm implements Guest {
     return this.#lastAnswer;
   }
 
-  /** What describes the module; the worker reads it with `recover` where it is late, or a rejection came between. */
+  /** The description of the module; the worker reads it with `recover` if it is late, or a rejection came between. */
   inspect(run: number, nowMs: number): string {
     return (this.#lastAnswer = this.#inspect(run, nowMs));
   }
@@ -206,7 +207,7 @@ export class Realm implements Guest {
     return outcome;
   }
 
-  /** Begins a call when it has its variables: the host grants each and answers, as where the tool itself asks. */
+  /** Begins a call when it has its variables: the host grants each and answers, as for requests by the tool itself. */
   #beginWith(call: GuestCall, names: readonly string[], begin: () => string): string {
     const ask = async (name: string): Promise<unknown> => {
       try {
@@ -232,7 +233,7 @@ export class Realm implements Guest {
   }
 
   #begin(call: GuestCall, input: unknown, command: string | undefined): string {
-    // The schemas describe the tool's main operation, not its commands. What undoes a call gets the arguments of that.
+    // The schemas describe the tool's main operation, not its commands. An undoing function gets the arguments of that.
     const isMain = command === undefined;
     const undoes = !isMain && this.#facts.contract === "glovebox";
     const { input: check, output: checkOutput } = isMain ? this.#checks : NO_CHECKS;
@@ -260,8 +261,8 @@ export class Realm implements Guest {
   }
 
   /**
-   * Waits for an asynchronous tool without holding the turn. By `await`, because a tool may have replaced what an open
-   * realm's `Promise` consists of.
+   * Waits for an asynchronous tool without occupying the turn. Uses `await`, because a tool may have replaced the
+   * members of an open realm's `Promise`.
    */
   async #follow(call: GuestCall, value: PromiseLike<unknown>, check: Checks["output"]): Promise<void> {
     let output: unknown;
@@ -300,7 +301,7 @@ export class Realm implements Guest {
     return call;
   }
 
-  /** Lets a shared module work for the call whose turn it is. */
+  /** Makes a shared module work for the call whose turn it is. */
   #lend({ holder, node }: Instance, call: GuestCall): void {
     holder.call = call;
     if (call.env !== undefined) (node as NodeNames | null)?.setEnvironment(call.env);
@@ -333,7 +334,7 @@ export class Realm implements Guest {
   #evaluate(global: CallGlobal, call: GuestCall): object {
     if (this.#factory === null) throw new TypeError("no tool is loaded");
     call.global = global;
-    // A realm that is not hardened serves one call, so its own global is the call's: polyfills work there as usual.
+    // A realm that is not hardened runs one call, so its own global is the call's: polyfills work there as usual.
     const own = this.#hardened ? global : globalThis;
     // In the order of `GLOBAL_NAMES`. Without a receiver: a direct `eval("this")` in the module would find the realm.
     const factory = this.#factory;

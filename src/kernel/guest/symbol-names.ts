@@ -1,6 +1,6 @@
 /**
- * V8 keeps each name of `Symbol.for` as long as its isolate lives, also where the realm is gone: memory that one call
- * would take from the next.
+ * V8 keeps each name of `Symbol.for` as long as its isolate lives, also after the end of the realm: memory that one
+ * call would take from the next.
  */
 
 // Captured before a tool can change them.

@@ -31,7 +31,7 @@ function createNow(instantNow: () => Temporal.Instant): object {
   const timeZoneId = () => new Intl.DateTimeFormat().resolvedOptions().timeZone;
   const zoned = (zone: Temporal.TimeZoneLike = timeZoneId()) => instantNow().toZonedDateTimeISO(zone);
   return namespace("Temporal.Now", {
-    // Named by their keys: a bundler may rename anything else.
+    // Named by their keys: a bundler may rename other identifiers.
     instant: () => instantNow(),
     timeZoneId: () => timeZoneId(),
     plainDateTimeISO: (...[zone]: [zone?: Temporal.TimeZoneLike]) => zoned(zone).toPlainDateTime(),

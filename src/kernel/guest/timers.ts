@@ -1,4 +1,4 @@
-/** Timers of one call. Its worker arms one clock for the earliest of them and enters a turn when it is due. */
+/** Timers of one call. Its worker sets one timer for the earliest of them and enters a turn when it is due. */
 
 type Callback = (...args: unknown[]) => unknown;
 

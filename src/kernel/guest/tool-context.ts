@@ -12,7 +12,7 @@ export interface ToolFacts {
   readonly config: string;
   /** The tool's contract; `null` if it is still to be detected. */
   readonly contract: string | null;
-  /** Whether the tool names `WebSocket` or `EventSource`, and does not ask for `fetch`. */
+  /** Whether the tool names `WebSocket` or `EventSource`, and does not request `fetch`. */
   readonly lacksFetch?: true;
   /** Variables that `process.env` gets when a call starts, if they are granted. */
   readonly env?: readonly string[];
@@ -58,8 +58,8 @@ export class ToolContext {
   }
 
   /**
-   * Reports the call's progress to its listeners, with the total, if known, and a message. Costs next to nothing if
-   * nobody listens. Of reports in quick succession, only the last is delivered.
+   * Reports the call's progress to its listeners, with the total, if known, and a message. Costs next to nothing
+   * without a listener. Of reports in quick succession, only the last is delivered.
    */
   get progress(): (progress: number, total?: number, message?: string) => void {
     const call = this.#call;
@@ -72,7 +72,7 @@ export class ToolContext {
 }
 
 /**
- * `host.<capability>.<method>(args)`: a tool may use any name, the host decides what is granted. The engine's own
+ * `host.<capability>.<method>(args)`: a tool may use any name, the host decides about grants. The engine's own
  * capabilities have their own faces.
  */
 function createHost(call: GuestCall): object {

@@ -25,7 +25,7 @@ const RealError = Error;
 const RealMap = Map;
 const RealSet = Set;
 
-/** Values that are refused, by the tags of their classes: what they are, and what to return instead. */
+/** Values that are refused, by the tags of their classes: their description, and the value to return instead. */
 const REFUSED = new RealMap<string, string>(
   entries({
     Promise: "a promise: await it",
@@ -54,17 +54,17 @@ const NUMBERS = new RealSet(
 const ITERATOR = "an iterator: return [...values]";
 const FACE = "an object of the host, which cannot leave its call: return what its methods answer";
 
-/** A value that JSON cannot hold. The message says where it is, what it is, and what to return. */
+/** A value that JSON cannot hold. The message has its place, its type, and the value to return instead. */
 export class ValueError extends TypeError {
   override readonly name = "ValueError";
 }
 
-/** Whether the text that is written may have lost something that it has no sign of. */
+/** Whether the written text may have lost a value without a sign of the loss. */
 let isOdd = false;
 
 /**
- * Notes where the realm's `JSON.stringify` meets an error, whose own members do not tell what it is. Numbers that a tool
- * writes itself are refused at once where no number holds them: a note of them would be there for the next call.
+ * Notes that the realm's `JSON.stringify` meets an error, whose own members do not describe it. Numbers that a tool
+ * writes itself are refused at once if they exceed a number's range: a note of them would remain for the next call.
  */
 export function noteOdd(realm: typeof globalThis): void {
   const property = {
@@ -90,31 +90,31 @@ export function noteOdd(realm: typeof globalThis): void {
 }
 
 /**
- * A value as JSON, by the realm's `JSON.stringify`: in an open realm, that may be the tool's word. V8's own stands in for
- * one that the tool deleted or broke, so that its call ends all the same.
+ * A value as JSON, by the realm's `JSON.stringify`: in an open realm, that may be the tool's own. V8's own replaces one
+ * that the tool deleted or broke, so that its call ends all the same.
  */
 export function write(value: unknown): string | undefined {
   try {
     const writer = JSON.stringify;
     if (writer !== stringify) return writer(value);
   } catch {
-    // It is gone, or throws.
+    // It was deleted, or throws.
   }
   return stringify(value);
 }
 
 /**
- * JSON of a value, as `write` writes it. `undefined` for a value that has none. What such a text has lost is looked for
- * only where the text has a sign of it. Throws a `ValueError`, and what `write` throws.
+ * JSON of a value, from `write`. `undefined` for a value without JSON. Lost values are searched for only if the text
+ * has a sign of a loss. Throws a `ValueError`, and the errors of `write`.
  */
 export function writeValue(value: unknown): string | undefined {
-  // A text that a tool wrote itself says nothing of this value.
+  // A text that a tool wrote itself has no information about this value.
   isOdd = false;
   let text: string | undefined;
   try {
     text = write(value);
   } catch (error) {
-    // Its own words are about what it holds rather than where.
+    // The error's own message describes the value: the conversion throws one with its place.
     new Conversion().convert(value, null);
     throw error;
   }
@@ -123,7 +123,7 @@ export function writeValue(value: unknown): string | undefined {
     : stringify(new Conversion().convert(value, null));
 }
 
-/** `true` also where a tool has taken away what would look, as it may in an open realm. */
+/** `true` also if a tool has removed the functions for the search, as it may in an open realm. */
 function mayHaveLost(text: string): boolean {
   try {
     return hasSign(text);
@@ -136,18 +136,19 @@ function mayHaveLost(text: string): boolean {
 const SHORT = 256;
 const [BRACE, QUOTE, END_BRACE, ZERO, N, T, U, L] = [123, 34, 125, 48, 110, 116, 117, 108];
 
-/** How the `toJSON` of Node's buffers begins. */
+/** Beginning of the `toJSON` of Node's buffers. */
 const BUFFER = '{"type":"Buffer"';
 
-/** Whether a text has `null`, `{}`, `{"0` or a buffer, by which `JSON.stringify` writes what it cannot hold. */
+/** Whether a text has `null`, `{}`, `{"0` or a buffer, by which `JSON.stringify` writes values that it cannot hold. */
 function hasSign(text: string): boolean {
   if (text.length > SHORT) {
-    // A search takes as long as its first character is frequent, and one for more than six takes four times as long.
+    // The time of a search depends on how frequent its first character is, and one for more than six takes four times
+    // as long.
     return (
       hasNull(text) || text.includes("{}") || text.includes('{"0') || (text.includes("Buffer") && text.includes(BUFFER))
     );
   }
-  // Each of them has one of these four characters at an odd place.
+  // Each of them has one of these four characters at an odd index.
   for (let at = 1; at < text.length; at += 2) {
     const code = text.charCodeAt(at);
     if (code === BRACE ? isSign(text, at) : (code === QUOTE || code === END_BRACE) && isSign(text, at - 1)) return true;
@@ -172,13 +173,13 @@ function isSign(text: string, at: number): boolean {
   return first === ZERO || (first === T && text.startsWith(BUFFER, at));
 }
 
-/** Whether one of the last two characters of `null` is at a place. What follows it is no letter. */
+/** Whether one of the last two characters of `null` is at an index. The next character is no letter. */
 function isNull(text: string, at: number): boolean {
   const end = text.charCodeAt(at + 1) === L ? at + 1 : at;
   return text.charCodeAt(end - 1) === L && text.charCodeAt(end - 2) === U && text.charCodeAt(end - 3) === N;
 }
 
-/** Whether a value is data of which JSON has all: texts like those of others, and truly empty objects. */
+/** Whether JSON represents a value completely: the signs are in its texts, or are truly empty objects. */
 function isPlain(value: unknown): boolean {
   if (typeof value === "number") return isFiniteNumber(value);
   if (typeof value !== "object" || value === null) return typeof value !== "function" && typeof value !== "symbol";
@@ -199,7 +200,7 @@ interface Place {
   readonly key: string | number;
 }
 
-/** Makes of one value what JSON can hold. */
+/** Converts one value to a form that JSON can hold. */
 class Conversion {
   readonly #above = new RealSet<object>();
 
@@ -232,7 +233,7 @@ class Conversion {
       if (written === null && tagOf(value) === "Date")
         throw refusal(place, "an invalid date: return a valid one, or null");
       if (typeof written !== "object" || written === null) return this.convert(written, place);
-      // A buffer is bytes like all others; one with a `toJSON` of the tool's own is what that says.
+      // A buffer is bytes like all others; if the tool has its own `toJSON`, its result is used.
       const bytes = get(written, "type") === "Buffer" ? bytesOf(value) : undefined;
       return bytes === undefined ? this.#membersOf(written, place) : { base64: encodeBase64(bytes) };
     }
@@ -314,7 +315,7 @@ function itemsIn(set: ReadonlySet<unknown>): unknown[] {
   return items;
 }
 
-/** Adds a member, also one that an assignment would take for something else. */
+/** Adds a member, also `__proto__`, for which an assignment would set the prototype. */
 function add(object: object, name: string, value: unknown): void {
   defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true });
 }

@@ -10,28 +10,29 @@ export type ToolFunction = (input: unknown, context: ToolContext, command: strin
 /** Exports of a module. */
 export type Exports = { readonly [name: string]: unknown };
 
-/** Reads a module written for one contract: how it describes itself, and how its tools are called. */
+/** Reads a module written for one contract: its self-description, and the calls of its tools. */
 export interface Adapter {
   /** The host's name of the contract. */
   readonly name: string;
-  /** Whether its exports have names that no other module would have: then it is asked before Glovebox's own contract. */
+  /** Whether its exports have unique names: then it is tried before Glovebox's own contract. */
   readonly isDistinctive?: true;
   /** Classes whose objects modules get. A realm of several calls freezes them. */
   readonly classes?: readonly object[];
   /** Whether a module is written for this contract. */
   matches(exports: Exports): boolean;
   /**
-   * The module's self-description as JSON for the host's reader of the contract, or a promise of it. `schemas`: what
-   * describes schemas of libraries, where the host has added it to the module.
+   * The module's self-description as JSON for the host's reader of the contract, or a promise of it. `schemas`: the
+   * describer of schemas of libraries, if the host has added it to the module.
    */
   describe(exports: Exports, facts: ToolFacts, schemas: unknown): unknown;
-  /**
-   * An instance of the tool that `facts` name; with `lives`, for more than one call. Throws if it cannot be created.
-   */
+  /** An instance of the tool in `facts`; with `lives`, for more than one call. Throws if it cannot be created. */
   open(exports: Exports, facts: ToolFacts, lives: boolean): ToolFunction;
 }
 
-/** A tool whose module may have a function that undoes a call: that is its only command, and what it gives back is nobody's. */
+/**
+ * A tool whose module may have a function that undoes a call: that is its only command, and its return value is
+ * ignored.
+ */
 export function withUndo(
   tool: ToolFunction,
   undo: unknown,

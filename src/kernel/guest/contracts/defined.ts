@@ -1,12 +1,12 @@
 import { type Exports, isObject, isThenable, type ToolFunction, withUndo } from "./adapter.ts";
 
 /**
- * Tools of `defineTool`. The bundler's `defineTool` marks them: the mark describes a schema, which a module with its
- * schema library can do. A bundle that is made for calls exports the function `run` alone, or with one that undoes calls.
+ * Tools of `defineTool`. The bundler's `defineTool` marks them: the mark describes a schema, which needs a module with
+ * its schema library. A bundle for calls exports only the function `run`, or also the one that undoes calls.
  */
 interface DefinedTool {
   readonly run: unknown;
-  /** How its calls are undone: a function, or what the host reads. */
+  /** The undo of its calls: a function, or data for the host. */
   readonly undo?: unknown;
   readonly inputSchema?: unknown;
   readonly outputSchema?: unknown;
@@ -20,7 +20,7 @@ interface SchemaDescription {
   readonly more: string | null;
 }
 
-/** The mark that a bundle carries whose own schemas parse the arguments and the output of calls. */
+/** The mark of a bundle whose own schemas parse the arguments and the output of calls. */
 const PARSES = "~parses";
 
 /** The defined tool that a module exports by default, if any. */
@@ -77,7 +77,7 @@ function moreOf(name: string, description: SchemaDescription | null): string {
   return description === null || description.more === null ? "" : `${name} ${description.more}`.slice(0, 300);
 }
 
-/** The function of a defined tool, with its schemas around it where the bundle says that they parse. */
+/** The function of a defined tool, with its schemas around it if the bundle is marked as parsing. */
 export function openDefined(exports: Exports, { run, undo, inputSchema, outputSchema }: DefinedTool): ToolFunction {
   if (typeof run !== "function") throw new TypeError("the tool has no function run(input, context)");
   if (exports[PARSES] !== true) return withUndo(run as ToolFunction, undo);
@@ -106,7 +106,7 @@ export class Refusal extends Error {
     this.#failure = failure;
   }
 
-  /** The failure of a refusal; `null` for anything else that was thrown, which may be a proxy: its traps are not run. */
+  /** The failure of a refusal; `null` for any other thrown value, which may be a proxy: its traps are not run. */
   static failureIn(thrown: unknown): string | null {
     return typeof thrown === "object" && thrown !== null && #failure in thrown ? thrown.#failure : null;
   }
@@ -135,7 +135,7 @@ function valueOf(result: unknown, value: unknown, refuse: Refuse): unknown {
   throw refuse(value, listOf(issues));
 }
 
-/** A copy: a library's list may be of a class of its own, whose `map` makes another one. */
+/** A copy: a library's list may have its own class, whose `map` makes another one. */
 function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? Array.from(value) : [];
 }
@@ -157,7 +157,7 @@ function refuseOutput(value: unknown, issues: readonly unknown[]): Refusal {
   return new Refusal(failure("invalid_output", "the output does not match the tool's outputSchema", violations));
 }
 
-/** A failure as JSON, without the last of its violations where the text would be too long. */
+/** A failure as JSON, without its last violations if the text would be too long. */
 export function failure(code: string, message: string, violations: readonly object[]): string {
   const text = JSON.stringify({ code, message, violations });
   return text.length > FAILURE_MAX && violations.length > 0 ? failure(code, message, violations.slice(0, -1)) : text;

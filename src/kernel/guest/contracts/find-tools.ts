@@ -25,8 +25,8 @@ export interface FoundTool {
 }
 
 /**
- * The tools that a module exports: by name, as default, in a list or in a record. What is in a list or a record goes
- * before the same object under the name of an export: the key of a record is what its library shows to models.
+ * The tools that a module exports: by name, as default, in a list or in a record. An object in a list or a record takes
+ * precedence over the same object as an export: the key of a record is the name that its library shows to models.
  */
 export function findTools(exports: Exports): readonly FoundTool[] {
   const own = toolAt("default", undefined, exports);

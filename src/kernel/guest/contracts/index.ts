@@ -42,19 +42,19 @@ export function adapterClasses(): readonly object[] {
   return ADAPTERS.flatMap(({ classes = [] }) => classes);
 }
 
-/** The contract that a module matches; by default Glovebox's own, which then reports what is missing. */
+/** The contract that a module matches; by default Glovebox's own, which then reports the missing parts. */
 export function findAdapter(exports: Exports): Adapter {
   if (definedIn(exports) !== undefined) return gloveboxAdapter;
   return ADAPTERS.find((adapter) => adapter.matches(exports)) ?? gloveboxAdapter;
 }
 
-/** The adapter of a contract. Every other name is a library, whose tools are found in one way. */
+/** The adapter of a contract. Every other name is a library, whose tools are all found in the same way. */
 export function adapterNamed(name: string): Adapter {
   return ADAPTERS.find((adapter) => adapter.name === name) ?? toolSetAdapter;
 }
 
 /**
- * Exports of a module: those of a CommonJS module are all properties of its default export. Where that is a function, it
+ * Exports of a module: those of a CommonJS module are all properties of its default export. If that is a function, it
  * is the default export too, as Node.js imports such a module; and so is its `run`, beside `spec`.
  */
 export function exportsOf(module: object): Exports {

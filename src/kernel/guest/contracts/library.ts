@@ -5,7 +5,7 @@ import type { ToolFunction } from "./adapter.ts";
 export interface LibraryTool {
   readonly name: string | undefined;
   readonly description: string | undefined;
-  /** Schemas as the library takes them; `undefined` for none. */
+  /** Schemas in the library's form; `undefined` for none. */
   readonly input: unknown;
   readonly output?: unknown;
   /** Its answer is a `WrappedAnswer`. */
@@ -20,20 +20,20 @@ export interface LibraryTool {
   readonly listed?: unknown;
 }
 
-/** The answer of a tool that says more than its output. */
+/** A tool's answer that contains more than its output. */
 export interface WrappedAnswer {
   readonly output: unknown;
   readonly metadata: { readonly [key: string]: unknown };
 }
 
-/** How tools of one library are recognised by their shape, described, and called as the library calls them. */
+/** How tools of one library are recognised by their shape, described, and called in the library's way. */
 export interface Library {
   /** The host's name of the library. */
   readonly name: string;
   matches(value: object): boolean;
-  /** Its own name; `undefined` where the export or the key of a record names it. */
+  /** Its own name; `undefined` if the export or the key of a record names it. */
   nameOf(value: object): string | undefined;
-  /** Why the tool cannot be called here; `undefined` if it can. */
+  /** The reason why the tool cannot be called here; `undefined` if it can. */
   refusal(value: object): string | undefined | Promise<string | undefined>;
   /** The tool, or the tools of a server. */
   describe(value: object): LibraryTool | Promise<LibraryTool | readonly LibraryTool[]>;

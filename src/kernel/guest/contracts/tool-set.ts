@@ -6,7 +6,7 @@ import type { LibraryTool } from "./library.ts";
 /** Describes schemas. The host gives it to a module that is described, and to no call. */
 type DescribeSchema = (schema: unknown, side: "input" | "output") => Promise<object>;
 
-/** A module that exports tools of other libraries: each of them is a tool of its own. */
+/** A module that exports tools of other libraries: each of them is a separate tool. */
 export const toolSetAdapter: Adapter = {
   name: "tools",
   matches: (exports) => findTools(exports).length > 0,
@@ -16,7 +16,7 @@ export const toolSetAdapter: Adapter = {
     const found = findTools(exports);
     const named = found.find(({ name }) => name === facts.name);
     if (named !== undefined) return openOne(named, facts);
-    // The names of a server's tools are known to the server alone; a default export without one has its module's.
+    // Only a server has the names of its tools; a default export without a name has that of its module.
     const others = found.filter(
       ({ name, library, place }) => library.has !== undefined || (name ?? place) === "default",
     );
@@ -37,8 +37,8 @@ async function serverOf(found: readonly FoundTool[], name: string): Promise<Foun
 }
 
 /**
- * `{ tools, refused }`, or `{ problem }` where all of the module is refused, in words of its author. A tool that cannot be
- * called here costs the module's others nothing.
+ * `{ tools, refused }`, or `{ problem }` if the whole module is refused, in words of its author. A tool that cannot be
+ * called here does not affect the module's others.
  */
 async function describeTools(exports: Exports, facts: ToolFacts, describe: DescribeSchema): Promise<object> {
   const tools: object[] = [];

@@ -11,7 +11,7 @@ export type FaceMaker = (ask: AskHost, call: FaceCall) => object;
 
 const { create, freeze } = Object;
 
-/** A member that faces alone have: they tell nothing else of themselves. */
+/** A member of faces alone: they reveal no others. */
 const FACE = Symbol("face");
 
 export function isFace(value: object): boolean {
@@ -19,8 +19,8 @@ export function isFace(value: object): boolean {
 }
 
 /**
- * A face with a method for every name: the host decides what is granted. So a tool that calls what it was not granted
- * gets an error that names it, not a `TypeError` about `undefined`.
+ * A face with a method for every name: the host decides about grants. So a call without a grant gets an error that
+ * names it, not a `TypeError` about `undefined`.
  */
 export function openFace(member: (name: string) => unknown): object {
   const members = new Map<string, unknown>();

@@ -10,8 +10,8 @@ const fetchFace: FaceMaker = (_ask, call) => call.fetch;
 const envFace: FaceMaker = (ask) => ({ get: (name: string) => ask("env", "get", { name: `${name}` }) });
 
 /**
- * `host.secrets.API_KEY`: a placeholder. The host replaces it with the value where the secret is bound; no
- * tool ever sees the value.
+ * `host.secrets.API_KEY`: a placeholder. The host replaces it by the value where the secret is bound; tools never see
+ * the value.
  */
 const secretsFace: FaceMaker = () => openFace((name) => `glovebox.secret.${name}.`);
 

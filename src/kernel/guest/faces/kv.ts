@@ -2,9 +2,9 @@ import type { FaceMaker } from "./face.ts";
 
 /**
  * Values that outlive the call. `await host.kv.get(key)`: the value, or `null` if the key does not exist; `entry(key)`
- * tells a missing key from a stored `null` and gives the version. `set(key, value, options)`: the new version, or
- * `null` if `ifVersion` or `ifAbsent` did not hold. `delete(key, options)`: whether the key existed. `list(prefix)`:
- * one page of keys; `keys(prefix)`: all of them, for `for await`.
+ * distinguishes a missing key from a stored `null` and has the version. `set(key, value, options)`: the new version, or
+ * `null` if `ifVersion` or `ifAbsent` was not met. `delete(key, options)`: whether the key existed. `list(prefix)`: one
+ * page of keys; `keys(prefix)`: all of them, for `for await`.
  */
 export const kvFace: FaceMaker = (ask) => {
   const list = async (asked: unknown = {}): Promise<Page> =>

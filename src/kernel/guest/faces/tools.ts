@@ -23,7 +23,7 @@ export class CalledToolError extends Error {
   readonly tool: string;
   /** The failed call's error code. */
   readonly toolCode: string;
-  /** What the code alone does not say, such as who refused. */
+  /** Details beyond the code, such as the person who refused. */
   declare readonly details?: object;
 
   constructor(tool: string, { code, message, details }: Extract<ToolAnswer, { readonly ok: false }>) {

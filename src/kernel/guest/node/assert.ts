@@ -89,7 +89,7 @@ function fail(message: unknown = "Failed"): never {
   throw new AssertionError({ message, operator: "fail" });
 }
 
-/** Whether an error is what `throws` and `rejects` were told to expect. */
+/** Whether an error matches the expectation of `throws` or `rejects`. */
 function isExpected(error: unknown, expected: unknown, message: unknown, operator: string): void {
   if (expected === undefined || typeof expected === "string") return;
   if (expected instanceof RegExp) {

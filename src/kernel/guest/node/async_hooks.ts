@@ -2,7 +2,7 @@ import { kept, library, type NodeModule } from "./inner/library.ts";
 
 /**
  * `node:async_hooks`. A store is there while its function runs, and while a promise that the function returned is
- * pending: the isolate does not say to which of several pending ones code belongs, so it is the last that began.
+ * pending: the isolate does not show to which of several pending ones code belongs, so the last started one is used.
  */
 
 type AnyFunction = (...args: never[]) => unknown;
@@ -39,7 +39,7 @@ class AsyncLocalStorage {
     return [...this.#begun].at(-1) ?? this.#entered ?? this.#usual;
   }
 
-  /** Says once in a call that a store may be another's. */
+  /** Warns once in a call that a store may belong to other code. */
   #warn(): void {
     const runs = [...this.#begun];
     // A run is awaited by the one within which it began.
@@ -104,7 +104,7 @@ class AsyncLocalStorage {
   }
 }
 
-/** Those of the instance. */
+/** The storages of the instance. */
 function storages(): Set<AsyncLocalStorage> {
   return kept("async_hooks.storages", () => new Set<AsyncLocalStorage>());
 }

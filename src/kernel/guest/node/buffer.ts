@@ -30,10 +30,10 @@ function make(length: number): FastBuffer {
   return new ofLength(length);
 }
 
-/** Arrays of at most so many bytes have no memory outside of V8's heap until somebody asks for their `buffer`. */
+/** Arrays of at most this many bytes have no memory outside of V8's heap until their `buffer` is read. */
 const INSIDE_MAX = 64;
 
-/** An array, which nobody uses any more, as a buffer: a short one is copied, a long one has the same memory. */
+/** An array without other users as a buffer: a short one is copied, a long one has the same memory. */
 export function bufferOver(bytes: Uint8Array): FastBuffer {
   if (bytes.length <= INSIDE_MAX) return fromList(bytes);
   return new FastBuffer(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.byteLength);
@@ -179,7 +179,7 @@ const statics = {
   },
 };
 
-/** Bounds of a range as Node takes them: numbers, cut to the buffer. */
+/** Bounds of a range by Node's rules: numbers, cut to the buffer. */
 function bound(value: unknown, usual: number, length: number): number {
   if (value === undefined) return usual;
   const number = Math.trunc(Number(value)) || 0;
@@ -322,7 +322,7 @@ function parent(this: unknown): unknown {
 function offset(this: unknown): unknown {
   return this instanceof FastBuffer ? this.byteOffset : undefined;
 }
-// The name explicitly: a bundler renames what is named like a global.
+// The name explicitly: a bundler renames functions that are named like a global.
 Object.defineProperties(Buffer, {
   name: { value: "Buffer" },
   prototype: { value: FastBuffer.prototype, writable: false },

@@ -12,7 +12,7 @@ import type * as Tables from "./tables.ts";
 const { from } = Buffer as unknown as { from(value: unknown, encoding?: unknown): Uint8Array };
 const { toString: toText } = Buffer.prototype as { toString(encoding: unknown): string };
 
-/** Bytes of what Node takes as data: a text, a view, a buffer, or a secret key. */
+/** Bytes of a value that Node accepts as data: a text, a view, a buffer, or a secret key. */
 export function dataOf(data: unknown, name: string, encoding?: unknown): Uint8Array {
   if (typeof data === "string")
     return typeof encoding === "string" && encoding !== "utf8" && encoding !== "buffer"
@@ -28,7 +28,7 @@ export function dataOf(data: unknown, name: string, encoding?: unknown): Uint8Ar
 /** Bytes of a secret key in any form. */
 export function keyBytes(key: unknown): Uint8Array {
   const isPlain = typeof key !== "object" || key === null || ArrayBuffer.isView(key) || key instanceof ArrayBuffer;
-  // Whoever has a key object has loaded that part.
+  // Code with a key object has loaded that part.
   return isPlain
     ? dataOf(key, "key")
     : (library.load("keys") as unknown as { secretIn(key: object): Uint8Array }).secretIn(key);

@@ -110,7 +110,7 @@ export function secretOf(curve: Curve, random: (size: number) => Uint8Array): Ui
   }
 }
 
-/** An uncompressed point of a point in any form; throws where it is not on the curve. */
+/** An uncompressed point from a point in any form; throws if it is not on the curve. */
 export function pointOf(curve: WeierstrassCurve, bytes: Uint8Array): Uint8Array {
   return curve.curve.Point.fromBytes(bytes).toBytes(false);
 }
@@ -175,7 +175,7 @@ export function verifyWhole(
 export function agreed(curve: WeierstrassCurve | OctetCurve, secret: Uint8Array, other: Uint8Array): Uint8Array {
   if (curve.kind === "okp")
     return octetFunctions(curve.name).montgomery?.getSharedSecret(secret, other) ?? new Uint8Array();
-  // Without the byte that says the form of the point.
+  // Without the byte for the form of the point.
   return curve.curve.getSharedSecret(secret, other, true).slice(1);
 }
 

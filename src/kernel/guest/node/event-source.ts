@@ -49,7 +49,7 @@ class EventSource extends EventTarget {
   #readyState = CONNECTING;
   #lastId = "";
   #retryMs = RETRY_MS;
-  /** Connections since the last one that gave an event: the wait doubles with each. */
+  /** Connections since the last one with an event: the wait doubles with each. */
   #vain = 0;
   readonly #call: SocketCall | null;
   #timer = 0;

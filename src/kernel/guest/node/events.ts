@@ -7,7 +7,7 @@ import { emitWarning, kept, library, type NodeModule, soon } from "./inner/libra
 type Listener = ((...args: unknown[]) => unknown) & { listener?: Listener };
 type Listeners = { [event: string | symbol]: Listener | Listener[] };
 
-/** An emitter, as its functions see it: an object that inherits from the prototype, also without its constructor. */
+/** An emitter, for its functions: an object that inherits from the prototype, also without its constructor. */
 export interface Emitter {
   _events: Listeners | undefined;
   _eventsCount: number;
@@ -130,7 +130,7 @@ function call(emitter: Emitter, event: string | symbol, listener: Listener, args
   ]);
 }
 
-/** An `error` event that nobody hears is thrown. */
+/** An `error` event without a listener is thrown. */
 function unhandled(args: readonly unknown[]): unknown {
   const [error] = args;
   if (error instanceof Error) return error;
@@ -255,7 +255,7 @@ const methods = {
     return this._events === undefined ? [] : ownKeys(this._events);
   },
 };
-// No data: code that copies the members of this prototype to an object would copy what is frozen.
+// Not enumerable: code that copies the members of this prototype to an object would copy frozen ones.
 Object.assign(EventEmitter.prototype as object, methods, { addListener: methods.on, off: methods.removeListener });
 
 function addAbortListener(signal: AbortSignal, listener: () => void): { [Symbol.dispose](): void } {

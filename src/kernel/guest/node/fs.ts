@@ -8,8 +8,8 @@ import { shared as streams } from "./stream.ts";
 import { fs as constants } from "./tables.ts";
 
 /**
- * `node:fs`: promises and callbacks over the mounts of the capability `fs`; synchronous functions know only the files
- * that the tool's bundle brought.
+ * `node:fs`: promises and callbacks over the mounts of the capability `fs`; synchronous functions see only the files in
+ * the tool's bundle.
  */
 
 type Method = (...args: readonly unknown[]) => Promise<unknown>;
@@ -57,7 +57,7 @@ function flagsOf(options: unknown): object {
   return flag === undefined ? {} : { flag };
 }
 
-/** Functions of `fs/promises` that are those of the capability. */
+/** Functions of `fs/promises` that pass on those of the capability. */
 const PLAIN = ["copyFile", "truncate", "readdir", "realpath", "access", "mkdir", "rm", "rmdir", "unlink"] as const;
 
 const promised: { [name: string]: Method } = {
@@ -76,7 +76,7 @@ for (const name of PLAIN) {
   };
 }
 
-/** `Stats` with the members that a mount does not tell as fixed values. */
+/** `Stats`, with fixed values for the members that a mount does not provide. */
 function statsOf(found: unknown): unknown {
   if (typeof found !== "object" || found === null) return found;
   const { mtime, mtimeMs } = found as { mtime?: Date; mtimeMs?: number };
@@ -122,7 +122,7 @@ function fileAt(path: unknown): Uint8Array | undefined {
   return bundleFileAt(normalize(String(pathOf(path) as string)), library.host.call());
 }
 
-/** What `stat` says of such a file. */
+/** The `stat` of such a file. */
 function foundStats(path: unknown): unknown {
   const bytes = fileAt(path);
   if (bytes === undefined) return undefined;

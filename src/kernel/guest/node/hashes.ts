@@ -7,7 +7,7 @@ import type * as Rare from "./rare-hashes.ts";
 
 /** Hash functions, by the names that OpenSSL and the web have for them. */
 
-/** A running hash: it takes bytes, and gives a digest once. */
+/** A running hash: it takes bytes, and returns a digest once. */
 export interface Running {
   update(bytes: Uint8Array): unknown;
   digest(): Uint8Array;
@@ -26,7 +26,7 @@ interface State extends Running {
 /** Objects of a hash function that are kept for the next hashes. */
 const SPARE_MAX = 8;
 
-/** A hash function whose objects are used again: to make one takes longer than to hash a short text. */
+/** A hash function that reuses its objects: making one takes longer than hashing a short text. */
 class HashFunction {
   readonly #unused: State;
   readonly #spare: State[] = [];
@@ -46,7 +46,7 @@ class HashFunction {
     return from._cloneInto(this.#spare.pop());
   }
 
-  /** The digest. The object forgets what it has hashed. */
+  /** The digest. The object is reset. */
   end(state: State): Uint8Array {
     const digest = state.digest();
     if (this.#spare.length < SPARE_MAX) this.#spare.push(state);

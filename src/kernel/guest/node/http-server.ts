@@ -4,7 +4,7 @@ import { library, type NodeModule, soon } from "./inner/library.ts";
 import { shared as streams } from "./stream.ts";
 import { STATUS_CODES } from "./tables.ts";
 
-/** Classes of HTTP servers. What a framework answers to a request that it makes itself goes through them; none listens. */
+/** Classes of HTTP servers. A framework's answers to requests that it makes itself pass through them; none listens. */
 
 const { Writable } = streams as unknown as { Writable: (this: object, options: object) => void };
 

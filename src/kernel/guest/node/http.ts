@@ -50,7 +50,7 @@ interface Response {
   } | null;
 }
 
-/** What keeps connections open in Node: here it has nothing to keep. */
+/** Keeps connections open in Node; here it has no connections. */
 class Agent extends Emitter {
   readonly options: object;
   maxSockets: number = Number.POSITIVE_INFINITY;
@@ -75,7 +75,7 @@ class Agent extends Emitter {
   }
 }
 
-/** An answer as it arrives. Without a response, its maker gives it what it has. */
+/** An answer as it arrives. Without a response, its maker provides the content. */
 class IncomingMessage extends rootOf(Readable) {
   httpVersion: string | null = null;
   httpVersionMajor: number | null = null;
@@ -89,7 +89,7 @@ class IncomingMessage extends rootOf(Readable) {
   method = null;
   socket: object;
   complete = false;
-  /** `undefined` where it is no response, `null` where the response has no body. */
+  /** `undefined` if it is no response, `null` if the response has no body. */
   #reader: ReturnType<NonNullable<Response["body"]>["getReader"]> | null | undefined;
 
   constructor(socket: object = fakeSocket(), response?: Response) {
@@ -175,7 +175,7 @@ function fakeSocket(): object {
   });
 }
 
-/** A request that is sent when it ends: `fetch` takes its body whole. */
+/** A request that is sent when it ends: `fetch` takes its whole body. */
 class ClientRequest extends rootOf(Writable) {
   readonly method: string;
   readonly path: string;
@@ -307,7 +307,7 @@ class ClientRequest extends rootOf(Writable) {
   }
 }
 
-/** Headers that belong to the connection, which the host has. */
+/** Headers of the connection, which the host sets. */
 const NOT_SENT: ReadonlySet<string> = new Set([
   "host",
   "connection",

@@ -6,12 +6,12 @@ import { kept, type NodeModule } from "./inner/library.ts";
 
 type Options = { [name: string]: unknown };
 
-/** The package's own options, which nobody changes: those of an instance are given with each call. */
+/** The package's own options, which stay unchanged: those of an instance are passed with each call. */
 export const defaults: Options = show.defaultOptions as unknown as Options;
 
 const own = (): Options => kept("inspect", () => ({ ...defaults }));
 
-/** What an instance has changed goes before the options of a call. */
+/** An instance's changed options take precedence over the options of a call. */
 function optionsOf(options: unknown, depth?: unknown, colors?: unknown): Options {
   if (typeof options === "object" && options !== null) return { ...own(), ...options };
   return {

@@ -37,7 +37,7 @@ function someBytes(algorithm: Given): number {
   return bytes;
 }
 
-/** The digest of a function whose output has any length; `undefined` where the name is of no such function. */
+/** The digest of a function with any output length; `undefined` if the name is of no such function. */
 function digest(algorithm: Given, data: Uint8Array): Uint8Array | undefined {
   const { name } = algorithm;
   switch (name) {

@@ -8,7 +8,7 @@ import { BITS_MAX, generateRsa } from "./inner/rsa.ts";
 import { type AsymmetricData, type KeyData, privateCurve } from "./inner/key-forms.ts";
 import { createSecretKey, dataIn, type ExportOptions, KeyObject } from "./keys.ts";
 
-/** Generation of keys, and what two of them agree on. */
+/** Generation of keys, and key agreement. */
 
 interface PairOptions {
   readonly modulusLength?: number;

@@ -21,7 +21,7 @@ import {
 import { library, type NodeModule } from "./inner/library.ts";
 import { modulusBits } from "./inner/rsa.ts";
 
-/** Keys: `KeyObject`, and what is read as one. */
+/** Keys: `KeyObject`, and values that can be read as one. */
 
 /** Whatever Node takes as a key that is not secret. */
 export function readKey(input: unknown): KeyData {

@@ -1,6 +1,6 @@
 import type { NodeModule } from "./inner/library.ts";
 
-/** `node:net`: what needs no socket. */
+/** `node:net`: the functions that need no socket. */
 const V4 = /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!$)|$)){4}$/;
 
 function isIPv4(text: unknown): boolean {

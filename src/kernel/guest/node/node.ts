@@ -5,8 +5,8 @@ import type { Library, LibraryPart, NodeHost, NodeModule, NodeState } from "./in
 import { STAND_INS } from "./inner/stand-ins.ts";
 
 /**
- * Node's modules and globals inside a realm. What instances share of a module is evaluated once for the realm, when the
- * first instance uses it, and frozen with it; what code may change belongs to its instance.
+ * Node's modules and globals inside a realm. The shared part of a module is evaluated once for the realm, when the
+ * first instance uses it, and frozen with it; changeable parts belong to their instance.
  */
 
 /** Modules that are a member of another one: its name, and the member's. */
@@ -72,7 +72,7 @@ export class NodeInstance implements NodeState {
     return this.#env;
   }
 
-  /** Puts the variables of the call whose turn it is in the place of the last one's. */
+  /** Replaces the variables of the last call by those of the call whose turn it is. */
   setEnvironment(env: Environment): void {
     if (env === this.#env) return;
     const process = this.#modules?.get("process") as { readonly env: { [name: string]: unknown } } | undefined;
@@ -92,20 +92,20 @@ export class NodeInstance implements NodeState {
     return made;
   }
 
-  /** A member of a module; one that an isolate cannot have throws when it is used. */
+  /** A member of a module; one that an isolate cannot have throws on use. */
   member(name: string, member: string): unknown {
-    // As long as nothing has asked for the instance's module, it has what all have.
+    // Until the instance's own module is made, it has the shared members.
     const found = this.#modules?.has(name) === true ? undefined : this.#shared(name, member);
     return found ?? (this.require(name) as NodeModule)[member];
   }
 
-  /** A member without the instance's module; `undefined` if there is no such one. */
+  /** A member without the instance's module; `undefined` if there is none. */
   #shared(name: string, member: string): unknown {
     const found = this.#realm.sharedMember(name, member);
     return typeof found === "object" && MEMBERS.has(`${name}/${member}`) ? this.require(`${name}/${member}`) : found;
   }
 
-  /** A global that an isolate cannot have, for code that takes it for granted. */
+  /** A global that an isolate cannot have, for code that assumes it. */
   absent(name: string): unknown {
     return this.#realm.absent(name);
   }
@@ -192,10 +192,10 @@ function notOne(): never {
   throw new TypeError("this is no object of the class");
 }
 
-/** More names than Node has: code may ask for any, and what a realm keeps of them outlives the call. */
+/** More names than Node has: code may request any, and the realm's entries for them outlive the call. */
 const NAMES_MAX = 500;
 
-/** Keeps what was made for a name, as long as there are no more than Node's own. */
+/** Keeps the value made for a name, as long as there are no more than Node's own. */
 function keepNamed<T>(known: Map<string, T>, name: string, made: T): T {
   if (known.size < NAMES_MAX) known.set(name, made);
   return made;
@@ -225,12 +225,12 @@ class NodeRealm implements Library {
     });
   }
 
-  /** Code that runs without a call has a state of its own, which nobody sees again. */
   module(name: string): unknown {
     const part = this.part(name);
     return part?.packages ?? sharedOf(part, name);
   }
 
+  /** Code that runs without a call has separate state, which is then dropped. */
   state(): NodeState {
     return (this.host.call()?.node as NodeInstance | null | undefined) ?? new NodeInstance(this, false);
   }
@@ -263,7 +263,7 @@ class NodeRealm implements Library {
     return part;
   }
 
-  /** Functions in the place of those of a module that an isolate cannot have. */
+  /** Functions that replace those of a module that an isolate cannot have. */
   refusals(module: string): NodeModule {
     const known = this.#refusals.get(module);
     if (known !== undefined) return known;
@@ -274,7 +274,7 @@ class NodeRealm implements Library {
     return keepNamed(this.#refusals, module, made);
   }
 
-  /** What instances share of a module; `undefined` if it has nothing but names. */
+  /** The shared part of a module; `undefined` if it has only names. */
   shared(name: string): LibraryPart["shared"] | undefined {
     if (!MEMBERS.has(name)) return sharedOf(this.part(name), name);
     const [root = "", member = ""] = name.split("/");
@@ -290,7 +290,7 @@ class NodeRealm implements Library {
     return opened;
   }
 
-  /** A member of a module that instances share; `undefined` if there is no such one. */
+  /** A member of a module that instances share; `undefined` if there is none. */
   sharedMember(name: string, member: string): unknown {
     const known = this.#members.get(name)?.get(member);
     if (known !== undefined) return known;
@@ -309,7 +309,7 @@ class NodeRealm implements Library {
     this.#members.set(name, members.set(member, value));
   }
 
-  /** Puts functions that refuse in the place of what a module lacks. */
+  /** Adds refusing functions for the missing members of a module. */
   complete(name: string, module: NodeModule): void {
     let missing = this.#missing.get(name);
     if (missing === undefined) {
@@ -323,7 +323,7 @@ class NodeRealm implements Library {
     for (const [member, refuse] of missing) module[member] = refuse;
   }
 
-  /** Freezes the functions of a module that each instance has for itself: instances share most of them. */
+  /** Freezes the functions of a module that each instance owns: instances share most of them. */
   #hardenFunctions(name: string, module: NodeModule): void {
     if (this.#opened.has(name)) return;
     const functions: unknown[] = [];

@@ -1,7 +1,7 @@
 import type { NodeModule } from "./inner/library.ts";
 import { os as constants } from "./tables.ts";
 
-/** `node:os`: fixed values, which say nothing of the host. */
+/** `node:os`: fixed values, which reveal nothing about the host. */
 export const shared: NodeModule = {
   EOL: "\n",
   devNull: "/dev/null",

@@ -14,7 +14,7 @@ interface Form {
 interface Split {
   readonly device: string;
   readonly isAbsolute: boolean;
-  /** The path after the device and what separates it. */
+  /** The path after the device and its separator. */
   readonly rest: string;
 }
 
@@ -52,7 +52,7 @@ function isSeparator(isWindows: boolean, char: string | undefined): boolean {
   return char === "/" || (isWindows && char === "\\");
 }
 
-/** Names of a path without `.`, and with `..` only where it leads out of a relative path. */
+/** Names of a path without `.`, and with `..` only if it leads out of a relative path. */
 function names(form: Form, rest: string, isAbsolute: boolean): string[] {
   const found: string[] = [];
   for (const name of rest.split(form.isWindows ? /[\\/]+/ : /\/+/)) {
@@ -128,7 +128,7 @@ function relative(form: Form, from: unknown, to: unknown): string {
   return [...a.slice(same).map(() => ".."), ...b.slice(same)].join(form.sep);
 }
 
-/** Where a path's last name begins and ends, without the separators after it. */
+/** Start and end of a path's last name, without the separators after it. */
 function lastName(form: Form, path: string, start: number): readonly [from: number, to: number] {
   let to = path.length;
   while (to > start && isSeparator(form.isWindows, path[to - 1])) to--;
@@ -137,7 +137,7 @@ function lastName(form: Form, path: string, start: number): readonly [from: numb
   return [from, to];
 }
 
-/** The length of what no name of a path is part of: `/`, `C:`, `C:\`, `\\server\share\`. */
+/** Length of the part before the names of a path: `/`, `C:`, `C:\`, `\\server\share\`. */
 function rootLength({ isWindows }: Form, path: string): number {
   if (!isWindows) return path.startsWith("/") ? 1 : 0;
   const unc = UNC.exec(path);

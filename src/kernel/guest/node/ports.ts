@@ -7,7 +7,7 @@ const SECRET = Symbol("port");
 
 class MessagePort extends EventTarget {
   #other: MessagePort | null = null;
-  /** Messages that nobody has started to read. */
+  /** Messages without a reader yet. */
   readonly #waiting: unknown[] = [];
   #isStarted = false;
   readonly #handlers = new Handlers(this);

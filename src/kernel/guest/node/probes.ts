@@ -10,7 +10,7 @@ function WriteStream(): never {
   throw library.refusal("tty", "WriteStream");
 }
 
-/** Sizes are not told. */
+/** Sizes are hidden. */
 const noSizes = (): object => ({
   total_heap_size: 0,
   used_heap_size: 0,

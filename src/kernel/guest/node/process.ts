@@ -3,7 +3,7 @@ import { checkFunction } from "./inner/errors.ts";
 import { replacing } from "./inner/lazy-module.ts";
 import { library, type NodeModule, type NodeState, soon } from "./inner/library.ts";
 
-/** `process`: each instance has its own. What says something of the host is fixed. */
+/** `process`: each instance has its own. Values about the host are fixed. */
 
 const VERSION = "24.0.0";
 
@@ -56,7 +56,7 @@ interface WarningOptions {
   readonly detail?: string;
 }
 
-/** A warning is a line of the log, and an event where somebody listens. */
+/** A warning is a line of the log, and an event if there is a listener. */
 function emitWarning(warning: unknown, type?: unknown, code?: unknown): void {
   const options: WarningOptions =
     typeof type === "object" && type !== null ? type : { type: type as string, code: code as string };
@@ -164,7 +164,7 @@ Object.defineProperty(prototype, Symbol.toStringTag, { value: "process", configu
 lazily("stdout", () => output("log", 1));
 lazily("stderr", () => output("error", 2));
 lazily("stdin", input);
-// What would act on the process.
+// Functions that would affect the process.
 for (const name of library.host.text("node/names/process").split(",")) {
   if (name in prototype) continue;
   const refuse = (): never => {

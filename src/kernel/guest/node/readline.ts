@@ -4,7 +4,7 @@ import { isEmitter, on } from "./inner/event-promises.ts";
 import { library, type NodeModule } from "./inner/library.ts";
 import { StringDecoder } from "./inner/string-decoder.ts";
 
-/** `node:readline`: the lines of a stream. A terminal, and whoever answers a question there, does not exist. */
+/** `node:readline`: the lines of a stream. There is no terminal, and no user to answer a question. */
 
 interface Input {
   on(event: string, listener: (value: never) => void): void;

@@ -59,7 +59,7 @@ function noDigest(): Error {
   return nodeError(Error, "ERR_CRYPTO_UNSUPPORTED_OPERATION", "Unsupported crypto operation: the key needs a digest");
 }
 
-/** Length of the salt: Node's negative numbers stand for the digest's, the largest, or any. */
+/** Length of the salt: Node's negative numbers mean that of the digest, the maximum, or any. */
 function saltLength(given: number | undefined, digest: number): number | undefined {
   if (given === undefined || given === constants["RSA_PSS_SALTLEN_AUTO"]) return undefined;
   return given === constants["RSA_PSS_SALTLEN_DIGEST"] ? digest : given;

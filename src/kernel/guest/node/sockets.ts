@@ -114,7 +114,7 @@ class WebSocket extends EventTarget {
     };
     if (this.#sending === null && typeof data !== "function") return void ask(data);
     const sending = (this.#sending ?? Promise.resolve()).then(async () => {
-      // Not its answer: what follows is sent behind it all the same.
+      // Its answer is not awaited: later data is sent after it all the same.
       void ask(typeof data === "function" ? await data() : data);
       if (this.#sending === sending) this.#sending = null;
     });

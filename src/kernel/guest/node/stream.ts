@@ -43,7 +43,7 @@ classes["setDefaultHighWaterMark"] = function setDefaultHighWaterMark(): never {
 };
 
 export const shared = classes;
-// Nothing but an error leads to its class: the package makes one for each code.
+// Only an error leads to its class: the package makes one for each code.
 export const hidden = [promises, errors];
 
 type Stream = {
@@ -59,8 +59,8 @@ export function samples(): readonly unknown[] {
   // A stream in use leads to functions that the package keeps for itself.
   for (const one of made) one.write?.("a");
   const from = (classes["Readable"] as unknown as { from(list: unknown[]): Stream }).from([]);
-  // The class of pairs is one that the package does not export. Only the class: a pair without a readable side has nothing
-  // to do, but its parts go on changing.
+  // The class of pairs is one that the package does not export. Only the class: a pair without a readable side has no
+  // work, but its parts continue to change.
   const { Duplex } = classes as unknown as { Duplex: { from(parts: object): Stream } };
   const writable = new (classes["Writable"] as new (options: object) => Stream)(options);
   const pairs: unknown = Object.getPrototypeOf(Duplex.from({ writable }));

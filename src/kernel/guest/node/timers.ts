@@ -5,7 +5,7 @@ import type { NodeModule } from "./inner/library.ts";
 
 type Callback = (...args: unknown[]) => unknown;
 
-/** A timer as Node's: an object that stands for a number. */
+/** A timer in Node's form: an object that represents a number. */
 export class Timeout {
   #id: number;
   readonly #start: () => number;

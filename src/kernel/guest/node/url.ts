@@ -11,7 +11,7 @@ export const shared: NodeModule = {
 };
 shareGlobals(shared, ["URL", "URLSearchParams"]);
 
-/** Nothing but an error leads to its class. */
+/** Only an error leads to its class. */
 export const hidden = Object.values(errors);
 
 function fileURLToPathBuffer(url: string | URL): unknown {

@@ -98,7 +98,7 @@ export class ErrorEvent extends Event {
 
 export type Handler = ((this: unknown, event: Event) => unknown) | null;
 
-/** The handlers of one target, such as `onmessage`: each is a listener from when it was first set. */
+/** The handlers of one target, such as `onmessage`: each is a listener from its first assignment on. */
 export class Handlers {
   readonly #target: EventTarget;
   readonly #handlers = new Map<string, Handler>();

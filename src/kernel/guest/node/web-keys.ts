@@ -76,7 +76,7 @@ export function importData(given: KeyImport): Imported {
   }
 }
 
-/** Algorithms of the first edition know `raw`; `raw-secret` is for all. */
+/** Algorithms of the first edition support `raw`; all support `raw-secret`. */
 const KNOW_RAW = /^(?:AES-(?:CBC|CTR|GCM|KW)|HMAC|HKDF|PBKDF2)$/;
 
 function isRawSecret(format: Format, name: string): boolean {
@@ -147,7 +147,7 @@ function importCipher(given: KeyImport): Imported {
   return { held: { kind: "secret", bytes }, type: "secret", facts: { name, length } };
 }
 
-/** Members of a JSON Web Key that say what it may be used for. */
+/** Checks the members of a JSON Web Key about its permitted use. */
 function checkJwk(jwk: Jwk, use: string, { extractable, usages }: KeyImport): void {
   if (usages.length > 0 && jwk["use"] !== undefined && jwk["use"] !== use)
     throw dataError(`The key's member "use" is not "${use}"`);
@@ -201,7 +201,7 @@ const HASHED_ALGS: { readonly [name: string]: string } = {
   "RSA-OAEP": "RSA-OAEP-",
 };
 
-/** The name in JSON Web Keys of an algorithm with a hash function; those of SHA-3 have none. */
+/** The name in JSON Web Keys of an algorithm with a hash function; those with SHA-3 have none. */
 function hashedAlg(name: string, hash: string): string | undefined {
   if (!hash.startsWith("SHA-")) return undefined;
   return name === "RSA-OAEP" && hash === "SHA-1" ? name : `${HASHED_ALGS[name] ?? ""}${hash.slice(4)}`;

@@ -14,7 +14,7 @@ import { seal } from "./inner/web-aes.ts";
 import type * as Keccak from "./keccak.ts";
 import { CryptoKey, lengthOf, macBits, rsaParameters, webCurve } from "./web-generation.ts";
 
-/** `SubtleCrypto.supports`: whether an operation takes an algorithm with its parameters. */
+/** `SubtleCrypto.supports`: whether an operation accepts an algorithm with its parameters. */
 
 const EMPTY = new Uint8Array(0);
 const NUMBER_MAX = 2 ** 32 - 1;
@@ -81,7 +81,7 @@ function checkDerivation(given: unknown, length: number | null): void {
   else if (numberFrom(algorithm["iterations"], "iterations", NUMBER_MAX) === 0) throw failed();
 }
 
-/** A key is wrapped by an algorithm of its own, or by one that encrypts. */
+/** A key is wrapped by a wrapping algorithm, or by one that encrypts. */
 function checkWrapping(operation: "wrapKey" | "unwrapKey", given: unknown): void {
   const { name } = algorithmOf(given, operation);
   if (name !== "AES-KW") check(operation === "wrapKey" ? "encrypt" : "decrypt", given);

@@ -54,7 +54,7 @@ function failure({ err, msg }: Coder): Error {
 
 type Take = (part: Uint8Array) => void;
 
-/** Passes each part of the output on; throws where the input is broken or the output too long. */
+/** Passes each part of the output on; throws if the input is broken or the output too long. */
 class Coding {
   readonly #coder: Coder;
   readonly #isInflating: boolean;
@@ -97,7 +97,7 @@ function sync(format: Format, isInflating: boolean, data: unknown, options: Opti
   return concat(parts);
 }
 
-/** Whatever the data begins with. */
+/** The format, from the first bytes of the data. */
 function unzipFormat(data: unknown): Format {
   const [first, second] = dataOf(data, "buffer");
   return first === 0x1f && second === 0x8b ? "gzip" : "deflate";
@@ -113,7 +113,7 @@ interface State {
   readonly isInflating: boolean;
   readonly options: Options;
   coding: Coding | null;
-  /** What packages read that run the binding themselves; made then. */
+  /** For packages that use the binding themselves; made on first use. */
   handle?: unknown;
   buffer?: unknown;
 }
@@ -182,7 +182,7 @@ class Handle {
     try {
       code(this.#stream, chunk, flush === Z_FINISH, (part) => void parts.push(part));
     } catch {
-      // As in Node: the stream ends, and what was read before the fault is there.
+      // As in Node: the stream ends, and the data before the fault is available.
       this.#stream.destroy();
     }
     const whole = concat(parts);

@@ -120,7 +120,7 @@ export function blobBytes(value: unknown): Uint8Array | undefined {
   return typeof value === "object" && value !== null ? readContent(value)?.bytes : undefined;
 }
 
-/** A blob of bytes that nobody changes any more. */
+/** A blob of bytes that do not change any more. */
 export function blobOf(bytes: Uint8Array, type: string): Blob {
   return new Blob(new BlobContent(bytes, type));
 }
@@ -131,7 +131,7 @@ export function fileOf(blob: Blob, name: string, lastModified?: number): File {
   return new File(content, name, lastModified === undefined ? {} : { lastModified });
 }
 
-/** Parts are read before options, each once, as the order of arguments wants it. */
+/** Parts are read before options, each once, in the order of the arguments. */
 function readParts(parts: unknown, options: unknown): BlobContent {
   const given = parts === undefined ? [] : readSequence(parts);
   const wanted: Readonly<Record<string, unknown>> = readDictionary(options);
@@ -149,7 +149,7 @@ function readParts(parts: unknown, options: unknown): BlobContent {
   return new BlobContent(joinBytes(chunks), type);
 }
 
-/** The parts: blobs, buffers and views as they are, everything else as text. */
+/** The parts: blobs, buffers and views unchanged, all other values as text. */
 function readSequence(parts: unknown): (string | object)[] {
   const method: unknown = isObject(parts) ? Reflect.get(parts, Symbol.iterator) : undefined;
   if (typeof method !== "function") throw new TypeError("The parts of a blob have to be a sequence");

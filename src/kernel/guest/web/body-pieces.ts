@@ -3,7 +3,7 @@ import { bytesOf } from "./buffer-source.ts";
 import type { Chunk, ChunkSource } from "./byte-stream.ts";
 import { realmParts } from "./realm-parts.ts";
 
-/** Bodies that the standard does not know and Node's `fetch` or libraries for it take: its streams, and generators. */
+/** Bodies outside of the standard that Node's `fetch` or libraries for it accept: Node's streams, and generators. */
 
 /** A stream of Node's before its version 10, as the package `form-data` still makes them. */
 interface OldStream {
@@ -38,7 +38,7 @@ function chunksOf(iterable: AsyncIterable<unknown>): ChunkSource {
   };
 }
 
-/** Ends the iteration also where a piece is refused. */
+/** Ends the iteration also if a piece is refused. */
 async function* checked(iterable: AsyncIterable<unknown>): AsyncGenerator<Chunk, void, void> {
   for await (const piece of iterable) {
     const chunk = typeof piece === "string" ? piece.toWellFormed() : bytesOf(piece)?.slice();
@@ -47,7 +47,7 @@ async function* checked(iterable: AsyncIterable<unknown>): AsyncGenerator<Chunk,
   }
 }
 
-/** Such a stream as one that is read: it flows only while somebody waits for a piece, if it can pause. */
+/** Makes such a stream readable: it flows only while a piece is awaited, if it can pause. */
 function opened(stream: OldStream): AsyncIterable<unknown> {
   const { ReadableStream } = realmParts().streams();
   const source = {

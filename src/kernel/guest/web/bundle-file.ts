@@ -9,7 +9,7 @@ const SCHEME = "file://";
 const KEY = Symbol.for(FILES_KEY);
 const { get } = Reflect;
 
-/** Media types by extension, of what tools bring. */
+/** Media types by extension, for files in bundles. */
 const TYPES: readonly (readonly [extension: string, type: string])[] = [
   [".json", "application/json"],
   [".txt", "text/plain;charset=utf-8"],

@@ -8,7 +8,7 @@ export type Chunk = string | Uint8Array;
 
 /** A source of chunks. The reader requests the next chunk after it has received the last. */
 export interface ChunkSource {
-  /** Everything that `next` returns, if it is in memory. */
+  /** All results of `next`, if they are in memory. */
   readonly whole?: Chunk;
   next(): Promise<Chunk | undefined>;
   /** Discards the rest. */

@@ -64,7 +64,7 @@ export function createConsole(
       if (typeof first === "string") state.print("error", [`Assertion failed: ${first}`, ...rest]);
       else state.print("error", ["Assertion failed", ...args]);
     },
-    // There is no screen: what was logged stays.
+    // There is no screen: the log stays.
     clear: () => undefined,
     count: (...[label]) => {
       const key = labelText(label);

@@ -17,10 +17,10 @@ export interface CryptoParts {
   readonly QuotaExceededError: new (message: string) => Error;
 }
 
-/** Methods by name: each takes what its caller gives, and throws what the caller's promise rejects with. */
+/** Methods by name: each takes its caller's arguments, and throws the error with which the caller's promise rejects. */
 export type SubtleMethods = { readonly [name: string]: (...args: readonly unknown[]) => unknown };
 
-/** `SubtleCrypto` of this engine: it hashes by itself, and has everything else from a part of its own. */
+/** `SubtleCrypto` of this engine: it implements hashing, and loads the rest from a separate part. */
 export interface WebSubtleCrypto {
   digest(algorithm: string | { readonly name: string }, data: ArrayBuffer | ArrayBufferView): Promise<ArrayBuffer>;
 }
@@ -105,7 +105,7 @@ export function createCrypto({ fill, digest, further, DOMException, QuotaExceede
       if (bytes === undefined) throw new TypeError("The data of digest has to be an ArrayBuffer or a view of one");
       if (known === undefined) {
         const parameters: object | null = typeof algorithm === "object" ? algorithm : null;
-        // A getter is asked once.
+        // A getter is called once.
         const whole: unknown = Object.create(parameters, { name: { value: given } });
         return further()["digest"]?.(whole, bytes) as ArrayBuffer;
       }

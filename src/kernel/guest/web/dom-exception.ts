@@ -82,13 +82,13 @@ export class DOMException extends Error {
   }
 }
 
-/** Where a member is read of an object that is no exception, or none yet. */
+/** Called for a member of an object that is no exception, or none yet. */
 function titleOf(object: object): Title {
   if (beingMade !== null && object instanceof DOMException) return beingMade;
   throw new TypeError("Illegal invocation: not a DOMException");
 }
 
-/** The exception of what would take more than there is: it says how much that is, where it is known. */
+/** The exception for exceeded quotas, with the amounts if known. */
 export class QuotaExceededError extends DOMException {
   readonly #quota: number | null;
   readonly #requested: number | null;

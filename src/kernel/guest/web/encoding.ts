@@ -12,7 +12,7 @@ export type FindSingleByte = (label: string) => string;
 
 let findSingleByte: FindSingleByte = () => "";
 
-/** Sets where encodings are found whose tables are not in the realm. This code is evaluated once in each realm. */
+/** Sets the source of encodings whose tables are not in the realm. This code is evaluated once in each realm. */
 export function provideSingleByte(find: FindSingleByte): void {
   findSingleByte = find;
 }

@@ -138,7 +138,7 @@ export class Event implements WebEvent {
     if (!value) this.preventDefault();
   }
 
-  /** The way of old code to make an event again; it does nothing during a dispatch. */
+  /** Reinitialises an event, for old code; it does nothing during a dispatch. */
   initEvent(type: string, ...[bubbles, cancelable]: [bubbles?: boolean, cancelable?: boolean]): void {
     if (arguments.length === 0) throw new TypeError("An Event needs a type");
     const state = this.#state;

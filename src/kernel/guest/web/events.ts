@@ -59,7 +59,7 @@ export function createEventClasses(report: (error: unknown) => void): EventClass
       if (state === undefined) throw new TypeError("dispatchEvent needs an Event");
       if (state.dispatching) throw new DOMException("The event is already being dispatched", "InvalidStateError");
       state.dispatching = true;
-      // Whoever dispatches an event of the realm again is a tool.
+      // A second dispatch of an event of the realm comes from a tool.
       if (state.target !== null) state.isTrusted = false;
       state.target = this;
       state.currentTarget = this;

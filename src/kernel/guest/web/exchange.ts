@@ -43,7 +43,7 @@ export class Exchange {
     }
   }
 
-  /** Ends the exchange: nothing more arrives. */
+  /** Ends the exchange: no more data arrives. */
   end(): void {
     this.#isOver = true;
     this.#signal?.steps.delete(this.#abort);

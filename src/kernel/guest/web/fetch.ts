@@ -63,7 +63,7 @@ async function fetchFor(
   return responseFrom(answer, exchange, signal);
 }
 
-/** The response to a URL whose content is here already, which needs no host. */
+/** The response to a URL with its own content, which needs no host. */
 function responseOfData({ url, method }: RequestState, data: DataUrl | undefined, problem: string): Response {
   if (data === undefined) throw new TypeError("fetch failed", { cause: new TypeError(problem) });
   const headers = new HeaderList([["content-type", data.type]], true);

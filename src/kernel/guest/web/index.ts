@@ -17,7 +17,7 @@ export interface WebHost {
   readonly further: () => SubtleMethods;
   readonly findSingleByte: FindSingleByte;
   readonly fillRandom: (bytes: Uint8Array) => void;
-  /** Detaches a buffer, whose bytes are gone. */
+  /** Detaches a buffer, which loses its bytes. */
   readonly detach: (buffer: ArrayBuffer) => void;
   readonly setTimeout: (callback: () => void, milliseconds: number) => unknown;
   /** Called with exceptions of event listeners, each in its own microtask. */

@@ -8,7 +8,7 @@ import type { Body, Printer } from "./printer.ts";
 /** Maximum length of a list whose non-index properties are printed: collecting them makes a key of each index. */
 const SMALL_LIST = 10_000;
 
-/** Formats an object; as plain text if nothing goes between brackets. */
+/** Formats an object; as plain text if the brackets would be empty. */
 export function describeObject(value: object, className: string | null, tag: string, run: Printer): Body | string {
   if (Array.isArray(value)) return describeArray(value, className, tag, run);
   if (ArrayBuffer.isView(value)) return describeView(value, className, tag, run);

@@ -60,7 +60,7 @@ export function formatAll(args: readonly unknown[], options: Required<InspectOpt
 
 function toText(value: unknown, options: Required<InspectOptions>): string {
   if (typeof value === "string") return cut(value, options.maxChars);
-  // What most lines show beside their text: an inspection has nothing to look for in it.
+  // The usual values of lines beside text: numbers need no inspection.
   if (typeof value === "number") return cut(formatNumber(value), options.maxChars);
   return inspect(value, options);
 }

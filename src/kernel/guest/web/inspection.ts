@@ -4,7 +4,7 @@ import { describeObject } from "./inspect-objects.ts";
 import { formatKey, formatNumber, more, quote } from "./inspect-text.ts";
 import type { Body, InspectOptions, Printer } from "./printer.ts";
 
-/** Maximum number of values visited, whatever they print. */
+/** Maximum number of visited values, for any length of their output. */
 const VISITS_MAX = 10_000;
 
 /** Strings longer than this are broken at their line ends if they do not fit the line. */

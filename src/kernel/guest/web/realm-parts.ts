@@ -11,7 +11,7 @@ export interface FetchCall {
   readonly settled: boolean;
   /** Number of the call's next request, starting at 1. */
   nextRequest(): number;
-  /** What the global object of the call's instance has under a symbol: a tool's own value. */
+  /** A tool's own value under a symbol on the global object of the call's instance. */
   own(key: symbol): unknown;
   ask(capability: string, method: string, args: unknown): Promise<unknown>;
 }

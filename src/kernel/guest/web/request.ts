@@ -104,7 +104,7 @@ export class Request {
   }
 }
 
-/** State of a new request without an object for it; throws what the constructor of `Request` would throw. */
+/** State of a new request without an object for it; throws the errors of the constructor of `Request`. */
 export function newRequestState(input: unknown, init: unknown): RequestState {
   return readNew(input, init);
 }

@@ -86,7 +86,7 @@ function hiddenObjects(): object[] {
   return [...sizes, ...prototypes];
 }
 
-/** Streams in the middle of every operation, where nothing ever proceeds. */
+/** Streams in the middle of every operation, all of which stay pending. */
 function sampleStreams(): object[] {
   const never = () => new Promise<never>(() => undefined);
   const open = () => new ReadableStream({ start: never });

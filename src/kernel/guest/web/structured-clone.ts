@@ -37,7 +37,7 @@ export class CloneRules {
   }
 }
 
-/** Creates `structuredClone`. `detach`: detaches a buffer, whose bytes are gone. */
+/** Creates `structuredClone`. `detach`: detaches a buffer, which loses its bytes. */
 export function createStructuredClone(rules: CloneRules, detach: (buffer: ArrayBuffer) => void): StructuredClone {
   return function structuredClone<T>(value: T, ...[options]: [options?: { readonly transfer?: Iterable<object> }]): T {
     if (arguments.length === 0) throw new TypeError("structuredClone needs a value");
@@ -45,7 +45,7 @@ export function createStructuredClone(rules: CloneRules, detach: (buffer: ArrayB
     const cloner = new Cloner(rules);
     const copies = transfer.map((buffer) => cloner.clone(buffer));
     const clone = cloner.clone(value) as T;
-    // Nothing is detached before everything has been copied: a value that cannot be cloned leaves its buffers alone.
+    // Buffers are detached only after all copies: a value that cannot be cloned leaves its buffers unchanged.
     if (copies.length > 0) for (const buffer of transfer) transferAway(buffer, detach);
     return clone;
   };

@@ -10,7 +10,7 @@ interface Branch {
 }
 
 /**
- * Tees a stream as bodies are teed: no reader sees what another writes to a chunk. A stream of bytes always does so; for
+ * Tees a stream as bodies are teed: no reader sees another's writes to a chunk. A stream of bytes always does so; for
  * any other, the second branch has structured clones (ReadableStreamTee of the Streams Standard, with
  * `cloneForBranch2`).
  */

@@ -9,7 +9,7 @@ export function provideTransfer(transfer: TransferBuffer): void {
 }
 
 /**
- * The global of this name as the stream classes see it: they call it only to transfer a buffer.
+ * The global of this name in the stream classes: they call it only to transfer a buffer.
  *
  * @public The bundler injects it.
  */

@@ -3,7 +3,7 @@ import { type QueryEntry, QueryList, parseQuery, serializeQuery } from "./query-
 import { URLSearchParams } from "./url-search-params.ts";
 import { describeInterface } from "./web-interface.ts";
 
-/** A URL as tools see it. */
+/** A URL, from a tool's side. */
 export interface WebUrl {
   href: string;
   readonly origin: string;

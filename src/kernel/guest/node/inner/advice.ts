@@ -37,23 +37,26 @@ export const ABSENT_GLOBALS = [
 const REFUSED = " does not exist inside an isolate: ";
 const UNDEFINED = new RegExp(String.raw`\b(${ABSENT_GLOBALS.join("|")}) is not defined$`);
 
-/** What the error says that refuses a member of a module. */
+/** Message of the error for a refused member of a module. */
 export function refusalOf(module: string, member: string): string {
   return `${module}.${member}${REFUSED}${adviceOn(module, member)}`;
 }
 
-/** The message of an error, in the words of a refusal where V8 says of such a global that it is not there. */
+/** The message of an error, with the text of a refusal if V8 reports that such a global does not exist. */
 export function explained(message: string): string {
   return message.replace(UNDEFINED, (_, name: string) => `${name}${REFUSED}${adviceOn(name, "")}`);
 }
 
-/** Whether an error says that code wants what an isolate cannot have. Code may say so too, and catch its error as well. */
+/**
+ * Whether an error reports a feature that an isolate cannot have. A tool may throw such an error too, and catch it as
+ * well.
+ */
 export function saysAbsent(message: string): boolean {
   const [name = ""] = message.split(REFUSED, 1);
   return name !== message && /^[\w./]+$/.test(name);
 }
 
-/** A sentence's end: what there is instead of a member of a module. */
+/** End of a sentence: the alternative to a member of a module. */
 export function adviceOn(module: string, member: string): string {
   const [root = module] = module.split("/");
   if (module === "process") return processAdvice(member);

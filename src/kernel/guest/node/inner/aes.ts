@@ -2,7 +2,7 @@ import { ghash } from "@noble/ciphers/_polyval.js";
 import { unsafe } from "@noble/ciphers/aes.js";
 import { join } from "./asn1.ts";
 
-/** The block cipher AES, and what GCM adds to it. */
+/** The block cipher AES, and the additions of GCM. */
 export class Aes {
   readonly #encryption: Uint32Array;
   readonly #decryption: Uint32Array;
@@ -71,7 +71,7 @@ export class GcmTag {
     return counter;
   }
 
-  /** Adds what is authenticated and not encrypted: all of it before the first data. */
+  /** Adds data that is authenticated and not encrypted: all of it before the first data to encrypt. */
   authenticate(bytes: Uint8Array): void {
     this.#feed(bytes);
     this.#authenticated += bytes.length;

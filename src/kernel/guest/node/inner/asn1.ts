@@ -41,7 +41,7 @@ export function readAll(content: Uint8Array): Element[] {
   return elements;
 }
 
-/** The elements inside the one that the bytes consist of. */
+/** The elements inside the single element in the bytes. */
 export function readSequence(bytes: Uint8Array): Element[] {
   const { element, rest } = readElement(bytes);
   if (element.tag !== TAG.sequence || rest.length > 0) throw derError("DER of another form");

@@ -81,7 +81,7 @@ function integersOf(size: number, isSigned: boolean): Range {
   return { min, max: min + count - 1, isSigned };
 }
 
-/** The values of a kind; `null` if it takes any number. */
+/** The values of a kind; `null` if it accepts any number. */
 function valuesOf({ name, size }: Kind): Range | null {
   if (!name.includes("Int")) return null;
   const isSigned = !name.includes("UInt");

@@ -1,9 +1,9 @@
-/** Classes that code from before there were any extends: `Base.call(this)` prepares an object of its own, as in Node. */
+/** Classes that can be extended without `class`: `Base.call(this)` prepares an object, as in Node. */
 
 const { apply, construct } = Reflect;
 const { defineProperty, getPrototypeOf, setPrototypeOf } = Object;
 
-/** On what stands for the class of an object: the object itself, which a constructor prepares in the place of a new one. */
+/** On a stand-in for a class (`new.target`): the existing object, which a constructor prepares instead of a new one. */
 const INTO = Symbol("into");
 
 interface Target {

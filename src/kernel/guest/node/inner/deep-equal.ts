@@ -6,7 +6,7 @@ import { types } from "./util-types.ts";
  */
 export type Mode = "loose" | "strict" | "members" | "partial";
 
-/** Pairs whose comparison has begun and not ended. */
+/** Pairs whose comparison is in progress. */
 type Open = Map<object, object>;
 
 const { getPrototypeOf, is, keys, hasOwn, prototype: objects } = Object;
@@ -49,7 +49,7 @@ const KINDS = [
   "isNativeError",
 ] as const;
 
-/** What the language makes of a value. */
+/** The language's type of a value. */
 function kindOf(value: object): string {
   if (Array.isArray(value)) return "array";
   if (ArrayBuffer.isView(value)) return `${objects.toString.call(value)} view`;
@@ -57,7 +57,7 @@ function kindOf(value: object): string {
   return kind ?? (value instanceof Error ? "isNativeError" : "");
 }
 
-/** Compares what is not in properties. */
+/** Compares state outside of properties. */
 function isSameState(a: object, b: object, mode: Mode, open: Open): boolean {
   const kind = kindOf(a);
   if (kind !== kindOf(b) || objects.toString.call(a) !== objects.toString.call(b)) return false;
@@ -98,7 +98,7 @@ function unboxed(value: object): unknown {
     try {
       return (prototype.valueOf as () => unknown).call(value);
     } catch {
-      // It is of another class.
+      // It belongs to another class.
     }
   }
   return undefined;

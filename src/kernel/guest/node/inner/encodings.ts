@@ -89,7 +89,7 @@ export function encode(text: string, encoding: Encoding): Uint8Array<ArrayBuffer
   }
 }
 
-/** Writes as much of a text as fits; returns the number of bytes. Characters are written whole. */
+/** Writes the part of a text that fits; returns the number of bytes. Characters are written whole. */
 export function writeText(text: string, bytes: Uint8Array, encoding: Encoding): number {
   if (encoding === "utf8") return writeUtf8(text, bytes).written;
   if (encoding === "utf16le") return writeUnits(text, bytes);
@@ -129,7 +129,7 @@ function digitOf(code: number): number {
   return lower >= 97 && lower <= 102 ? lower - 87 : -1;
 }
 
-/** Both alphabets, without what belongs to neither, up to the first padding. */
+/** Both alphabets, without characters outside of both, up to the first padding. */
 function decodeLoosely(text: string): Uint8Array<ArrayBuffer> {
   let plain = text;
   if (/[^A-Za-z0-9+/]/.test(plain)) {

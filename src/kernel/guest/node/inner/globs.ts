@@ -1,8 +1,8 @@
-/** Patterns of paths, as `path.matchesGlob` takes them. */
+/** Patterns of paths for `path.matchesGlob`. */
 
 const PART = /\*\*(?:\/|$)|\*|\?|\[[^\]]+\]|\{[^{}]+\}|[.+^$()|\\{}[\]]/g;
 
-/** Whether a path is one of a pattern's. A separator of Windows stands for one of POSIX there. */
+/** Whether a path matches a pattern. On Windows, its separator equals that of POSIX. */
 export function matchesGlob(path: string, pattern: string, isWindows: boolean): boolean {
   const [file, glob] = isWindows ? [path, pattern].map((text) => text.replaceAll("\\", "/")) : [path, pattern];
   return new RegExp(`^${sourceOf(glob ?? "")}$`, isWindows ? "is" : "s").test(file ?? "");

@@ -13,8 +13,8 @@ export interface SocketCall {
 }
 
 /**
- * The call for which a connection is made; `null` where none runs. Throws where its tool does not ask for the capability
- * `fetch` at all. Whether the policy grants it is the host's answer.
+ * The call for which a connection is made; `null` if none runs. Throws if its tool does not request the capability
+ * `fetch` at all. The host decides whether the policy grants it.
  */
 export function checkGrant(name: string, url: string): SocketCall | null {
   const call = library.host.call();

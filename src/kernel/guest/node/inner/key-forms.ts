@@ -249,7 +249,7 @@ function readLatticeJwk(jwk: Jwk, bytes: (name: string) => Uint8Array): KeyData 
   return jwk["priv"] === undefined ? open : belonging(privateCurve(curve, bytes("priv")), bytes("pub"));
 }
 
-/** A private key whose public one is the given one. */
+/** A private key that matches the given public key. */
 function belonging(key: AsymmetricData, point: Uint8Array): AsymmetricData {
   if (key.kind !== "curve" || key.point.some((byte, at) => byte !== point[at]))
     throw broken("its parts do not belong together");

@@ -4,9 +4,9 @@ const { defineProperty, getOwnPropertyDescriptor } = Object;
 const { ownKeys } = Reflect;
 
 /**
- * A module as one instance has it. Most code calls a function or two, which instances share: its own copy, where it may
- * put something else in their place, is made when anything else is done with it. `shared` gives a member without that;
- * `undefined` if there is no such one.
+ * An instance's module. Most code calls only one or two functions, which instances share: any other use makes the
+ * instance's own copy, in which it may replace members. `shared` returns a member without a copy; `undefined` if there
+ * is none.
  */
 export function lazyModule(shared: (member: string) => unknown, fill: (module: NodeModule) => void): NodeModule {
   return new Proxy({}, new Members(shared, fill));

@@ -14,14 +14,14 @@ export interface NodeHost {
   readonly text: (name: string) => string;
   /** Freezes everything reachable from a value, if calls share the realm. */
   readonly harden: <T>(made: T) => T;
-  /** The error of a capability call that is denied before the host is asked. */
+  /** The error of a denied capability call, without a request to the host. */
   readonly denied: (capability: string, method: string, message: string) => Error;
   /** `context.host.fs` of a call. */
   readonly fs: (call: GuestCall) => object;
   readonly fillRandom: (bytes: Uint8Array) => void;
   /** A hash by the worker: data and result are strings with one character for each byte. */
   readonly digest: (algorithm: string, latin1: string) => string;
-  /** Makes `structuredClone` copy objects of a class: the function gives nothing for others. */
+  /** Makes `structuredClone` copy objects of a class: the function returns `undefined` for others. */
   readonly cloneable: (copy: (value: object) => object | undefined) => void;
   readonly console: () => typeof Console;
   readonly shown: (value: object) => object | undefined;
@@ -30,19 +30,19 @@ export interface NodeHost {
 /** A module of Node as an instance has it. */
 export type NodeModule = { [name: string]: unknown };
 
-/** Node's names as one instance has them, and what its code changes of them. */
+/** Node's names of one instance, and its changes of them. */
 export interface NodeState {
   /** A module: the same object each time. */
   require(name: string): unknown;
   /** Variables of the environment that the call was granted. */
   env(): { readonly [name: string]: string };
-  /** Whether the tool does not ask for the capability `fetch`. */
+  /** Whether the tool does not request the capability `fetch`. */
   readonly lacksFetch: boolean;
   /** State of modules for this instance, by its name. */
   readonly kept: Map<string, unknown>;
 }
 
-/** A part of the library: what instances share of a module, and what each has for itself. */
+/** A part of the library: the part of a module that instances share, and each instance's own part. */
 export interface LibraryPart {
   /** The exports that all instances share, frozen. */
   readonly shared?: NodeModule | ((...args: never[]) => unknown);
@@ -58,7 +58,7 @@ export interface LibraryPart {
   readonly open?: (state: NodeState, name: string) => unknown;
 }
 
-/** The library of a realm, as its modules see it. */
+/** The library of a realm, for its modules. */
 export interface Library {
   readonly host: NodeHost;
   /** A part by the name of its file, evaluated once. */
@@ -108,7 +108,7 @@ const { apply } = Reflect;
 const { then } = Promise.prototype;
 const SETTLED = Promise.resolve();
 
-/** Runs a callback as a microtask of the call; what it throws ends the call. */
+/** Runs a callback as a microtask of the call; an error from it ends the call. */
 export function soon(callback: (...args: never[]) => unknown, ...args: readonly unknown[]): void {
   const run = (): void => {
     try {

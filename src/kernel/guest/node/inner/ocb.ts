@@ -114,7 +114,7 @@ export function sealOcb(parameters: OcbParameters, data: Uint8Array): Block {
   return join(text, tag);
 }
 
-/** The text; `undefined` where it is not authentic. */
+/** The text; `undefined` if it is not authentic. */
 export function openOcb(parameters: OcbParameters, data: Uint8Array): Block | undefined {
   const end = data.length - parameters.size;
   const { text, tag } = new Ocb(parameters.aes).run(parameters, data.subarray(0, end), false);

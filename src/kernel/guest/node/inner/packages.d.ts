@@ -1,4 +1,4 @@
-/** Types of what the library's bundler gives it, and of npm packages that have none. */
+/** Types of the values that the library's bundler provides, and of npm packages without types. */
 
 /** Node's tables of constants. */
 declare const NODE_CONSTANTS: {

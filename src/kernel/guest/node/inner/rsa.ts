@@ -1,6 +1,6 @@
 import { bigOf, bytesOfBig, join } from "./asn1.ts";
 
-/** RSA (RFC 8017) by integers of the language. Its time depends on the key, as that of few signers in software does not. */
+/** RSA (RFC 8017) by integers of the language. Its time depends on the key, as in most software signers. */
 
 export interface RsaPublic {
   readonly n: bigint;

@@ -1,4 +1,4 @@
-/** Nothing is ever collected, as far as a tool can see. */
+/** Garbage collection is invisible to tools. */
 class FinalizationRegistry {
   register(): void {}
 

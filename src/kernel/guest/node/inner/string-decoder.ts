@@ -6,7 +6,7 @@ import { join } from "./asn1.ts";
 
 const NOTHING = new Uint8Array(0);
 
-/** How many bytes a character has that begins with `lead`. */
+/** Number of bytes of a character that begins with `lead`. */
 function sizeOf(lead: number): number {
   if (lead < 0xc2 || lead > 0xf4) return 1;
   return lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;

@@ -1,4 +1,4 @@
-/** `util.types`: what kind of object a value is, whatever its prototype says. */
+/** `util.types`: the kind of an object, independent of its prototype. */
 
 const { toString } = Object.prototype;
 const TYPED_TAG = Object.getOwnPropertyDescriptor(

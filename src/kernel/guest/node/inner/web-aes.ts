@@ -63,7 +63,7 @@ function gcm(algorithm: Given, key: Uint8Array): { aes: Aes; tag: GcmTag; size: 
   return { aes, tag, size };
 }
 
-/** Parameters of OCB: its tag is of 64 bits at least. */
+/** Parameters of OCB: its tag has 64 bits at least. */
 function ocb(algorithm: Given, key: Uint8Array) {
   const iv = bytesFrom(algorithm["iv"], "iv");
   const size = tagBytes(algorithm);
@@ -103,13 +103,13 @@ export function seal(algorithm: Given, key: Uint8Array, data: Uint8Array): Uint8
   }
 }
 
-/** Plain bytes, with the error of the web where a library cannot decrypt. */
+/** Plain bytes, with the web's error if a library cannot decrypt. */
 function opened(decrypt: () => Uint8Array | undefined): Uint8Array {
   let plain: Uint8Array | undefined;
   try {
     plain = decrypt();
   } catch {
-    // It says no more than that it failed.
+    // The error has no further details.
   }
   if (plain === undefined) throw failed("The data cannot be decrypted");
   return plain;

@@ -133,7 +133,7 @@ function withName(given: object, name: string): Given {
   return Object.create(given, { name: { value: name, enumerable: true } }) as Given;
 }
 
-/** Reads an algorithm for an operation; throws where no algorithm has that name. */
+/** Reads an algorithm for an operation; throws if no algorithm has that name. */
 export function algorithmOf(given: unknown, operation: Operation): Given {
   const algorithm = named(given);
   for (const [name, facts] of ALGORITHMS) {
@@ -164,7 +164,7 @@ export function bytesFrom(source: unknown, name: string): Uint8Array<ArrayBuffer
   const isView = ArrayBuffer.isView(source);
   if (!isView && !(source instanceof ArrayBuffer))
     throw new TypeError(`${name} has to be an ArrayBuffer or a view of one`);
-  // A buffer that was moved away is empty.
+  // A transferred buffer is empty.
   if (source.byteLength === 0) return new Uint8Array(0);
   const bytes = isView
     ? new Uint8Array(source.buffer as ArrayBuffer, source.byteOffset, source.byteLength)
@@ -189,7 +189,7 @@ export function usagesFrom(given: unknown): Usage[] {
   return USAGES.filter((usage) => usages.includes(usage));
 }
 
-/** Throws where a key of an algorithm cannot be used so. */
+/** Throws if a key of an algorithm does not allow these usages. */
 export function checkUsages(name: string, type: KeyType, usages: readonly Usage[]): void {
   const allowed = ALGORITHMS.get(name)?.uses[type] ?? [];
   if (usages.some((usage) => !allowed.includes(usage)))
