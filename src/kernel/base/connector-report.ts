@@ -3,7 +3,7 @@
  * sources of tools make and surfaces show.
  */
 
-/** A connector as it is now. */
+/** Current state of a connector. */
 export interface ConnectorStatus {
   readonly name: string;
   readonly kind: "openapi" | "mcp";

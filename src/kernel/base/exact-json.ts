@@ -1,8 +1,9 @@
 /**
  * JSON whose integers keep their digits. A JavaScript number holds integers up to 2^53 − 1; a longer one is a `bigint`
- * in an isolate, a string of its digits for the embedder, and JSON's own digits wherever it is written.
+ * in an isolate, a string of its digits for the embedder, and JSON's own digits in JSON.
  *
- * The guest bundles this file: it imports nothing, and takes what it uses before a tool can change it.
+ * The guest bundles this file: it imports nothing, and captures the functions that it uses before a tool can change
+ * them.
  */
 const { parse } = JSON;
 const { defineProperty, getOwnPropertyDescriptor, keys } = Object;

@@ -115,8 +115,8 @@ export class HostWorkQueue {
   }
 
   /**
-   * Runs a synchronous piece of work, now or in its turn, and returns its value, or a promise of it. The time up to
-   * its return is charged. Throws what the task throws, and a `HostWorkFull` if too many pieces of the tenant wait.
+   * Runs a synchronous piece of work, now or in its turn, and returns its value, or a promise of it. The time up to its
+   * return is charged. Throws the errors of the task, and a `HostWorkFull` if too many pieces of the tenant wait.
    */
   run<Value>(payer: WorkPayer, task: () => Value): Value | Promise<Awaited<Value>> {
     // A piece within a piece is a part of it.

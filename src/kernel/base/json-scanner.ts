@@ -11,7 +11,7 @@ export interface CutValue {
   readonly blanks: number;
 }
 
-/** Members to look for: `arguments` of the text's own object, or of each object in its list `calls`. */
+/** Members to find: `arguments` of the text's own object, or of each object in its list `calls`. */
 export type Cutting = "none" | "call" | "batch";
 
 const JSON_TEXT: JsonVerdict = Object.freeze({ kind: "json" });
@@ -41,9 +41,9 @@ const LITERALS: ReadonlyMap<number, string> = new Map(
 const [LIST, OBJECT] = [0, 1];
 
 /**
- * Proves that a text is JSON by the rules of `JSON.parse`, without making its value: a few nanoseconds a character
- * whatever the text, in pieces as short as the caller wants, and in constant memory. Numbers have at most 4,096
- * characters. Can also find the positions of the arguments of calls.
+ * Proves that a text is JSON by the rules of `JSON.parse`, without making its value: a few nanoseconds a character for
+ * any text, in pieces as short as the caller wants, and in constant memory. Numbers have at most 4,096 characters. Can
+ * also find the positions of the arguments of calls.
  */
 export class JsonScanner {
   #text: string;
@@ -76,7 +76,7 @@ export class JsonScanner {
     this.#valuesMax = valuesMax;
   }
 
-  /** Values that were looked for, in order. */
+  /** Values that were found, in order. */
   get cuts(): readonly CutValue[] {
     return this.#cuts;
   }

@@ -8,7 +8,7 @@ export function isWritable(value: bigint): boolean {
   return value < BIGGEST && value > -BIGGEST;
 }
 
-/** A value that JSON cannot hold; the message says where it is, and what to send instead. */
+/** A value that JSON cannot hold; the message has its place, and what to send instead. */
 export class UnwritableError extends RangeError {
   override readonly name = "UnwritableError";
 }

@@ -26,7 +26,7 @@ export class SpinTime {
     this.#nowMs = nowMs;
   }
 
-  /** A message may come soon: the time begins anew. */
+  /** Restarts the time, as a message may come soon. */
   extend(): void {
     if (this.#spinMs === 0) return;
     const nowMs = this.#nowMs();

@@ -167,7 +167,7 @@ const SWEEP_EVERY_MS = 600_000;
 
 interface KnownTenant {
   readonly account: HostAccount;
-  /** Charges at the last sweep, and since when they have not changed. */
+  /** Charges at the last sweep, and the time of their last change. */
   charged: number;
   idleSinceMs: number;
 }

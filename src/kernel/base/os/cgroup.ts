@@ -5,7 +5,7 @@ import { threadId } from "node:worker_threads";
 /**
  * Control groups, version 2: the kernel's own limits on the processes that the engine starts. They are used only by a
  * program that owns its process, such as `glovebox serve`, and only in a part of the hierarchy that was delegated to
- * it: this process is in the group `host`, and groups for other processes are made beside it, because the kernel allows
+ * it: this process is in the group `host`, and groups for other processes are its siblings, because the kernel allows
  * no processes in a group whose children have limits.
  */
 
@@ -26,7 +26,7 @@ export interface GroupLimits {
   readonly memoryBytes: number;
   /** Number of processes and threads. */
   readonly tasks: number;
-  /** Share of the processor beside other groups; the kernel's default is 100. */
+  /** Share of the processor relative to other groups; the kernel's default is 100. */
   readonly cpuWeight: number;
 }
 

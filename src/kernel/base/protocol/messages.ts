@@ -78,9 +78,9 @@ export interface RunMessage extends RunLimits {
   readonly key: string;
   /** Isolates are never shared between tenants. */
   readonly tenant: string;
-  /** Whether log lines and progress are sent as they come, beside the log lines in the result. */
+  /** Whether log lines and progress are sent as they occur, in addition to the log lines in the result. */
   readonly stream: boolean;
-  /** Number of this start of its calls, which all that they send beside their ends has. */
+  /** Number of this start of its calls, part of all their messages except their ends. */
   readonly attempt: number;
   /** Whether its calls send capability calls to the host, although the worker may have a pipe to the broker. */
   readonly asksHost: boolean;
@@ -90,7 +90,7 @@ export interface RunMessage extends RunLimits {
   readonly ownIsolate: boolean;
   /** The `ReplayPlan` of a single call that is run again, as JSON; otherwise empty. */
   readonly plan: string;
-  /** `ChildTickets` as JSON; empty where the host runs all child calls. */
+  /** `ChildTickets` as JSON; empty if the host runs all child calls. */
   readonly tickets: string;
   /**
    * Number of the call on whose behalf its worker starts these calls itself: their turns count as turns of that call.

@@ -15,11 +15,11 @@ export interface Prelude {
    * evaluates them with the code of its schemas.
    */
   readonly checks: string;
-  /** Beside JavaScript. */
+  /** Runtimes other than JavaScript. */
   readonly runtimes: readonly RuntimeCode[];
 }
 
-/** A runtime beside JavaScript, as workers get it. */
+/** A runtime other than JavaScript, in the form for workers. */
 export interface RuntimeCode {
   readonly name: string;
   readonly isInterpreted: boolean;

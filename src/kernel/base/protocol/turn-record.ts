@@ -2,7 +2,7 @@ import { readSync, writeSync } from "node:fs";
 
 /**
  * The current turn of each worker, in memory shared with its watch: the call, the start and the time budget, and the
- * cells by which the watch has a turn ended. The former is also mirrored into a file where the system allows it: shared
+ * cells by which the watch has a turn ended. The former is also mirrored into a file if the system allows it: shared
  * memory is lost when a process aborts, and the supervisor must still learn which turn was running.
  */
 

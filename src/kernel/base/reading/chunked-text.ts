@@ -114,13 +114,13 @@ export function* unquoted(json: ChunkedText): Pieces<ChunkedText> {
   return text;
 }
 
-/** Where an escape begins that has not ended; otherwise the length of the piece. */
+/** Start of an unfinished escape; otherwise the length of the piece. */
 function beforeCutEscape(piece: string): number {
   for (let at = piece.indexOf("\\"); at >= 0; at = piece.indexOf("\\", at)) {
     const length = piece.charCodeAt(at + 1) === LETTER_U ? UNICODE_ESCAPE : 2;
     if (at + length > piece.length) return at;
     at += length;
-    // Most escapes stand alone; a run of them is walked without a search for each.
+    // Most escapes are single; a run of them is walked without a search for each.
     while (piece.charCodeAt(at) === BACKSLASH && at + UNICODE_ESCAPE <= piece.length) {
       at += piece.charCodeAt(at + 1) === LETTER_U ? UNICODE_ESCAPE : 2;
     }

@@ -10,7 +10,7 @@ export const COUNTED_MAX = 10_000;
 const BEFORE = 120;
 const AFTER = 360;
 const POINTER_SHOWN = 200;
-/** Characters of a place that are shown, beside those around it. */
+/** Displayed characters of a place, in addition to those around it. */
 const PLACE_SHOWN = 1_000;
 
 /** A place in a text, and its length. */

@@ -93,7 +93,9 @@ function isLong(value: unknown): boolean {
 
 const isNumeric = (data: Name): Code => _`typeof ${data} == "number" || typeof ${data} == "bigint"`;
 
-/** Keywords that a compiler has beside ajv's own, or instead of them. `takesDigits`: a text of digits is a number too. */
+/**
+ * Keywords of a compiler in addition to ajv's own, or instead of them. `takesDigits`: a text of digits is a number too.
+ */
 export function numberKeywords(takesDigits: boolean): readonly CodeKeywordDefinition[] {
   return [
     typeKeyword(takesDigits),

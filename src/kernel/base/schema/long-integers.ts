@@ -26,7 +26,7 @@ export function isDigits(value: unknown): value is string {
   return typeof value === "string" && value.length <= DIGITS_MAX && isLongInteger(value);
 }
 
-/** The integer that a text of digits is; any other value as it is. */
+/** The integer in a text of digits; any other value unchanged. */
 export function numberOf(value: unknown): unknown {
   return isDigits(value) ? BigInt(value) : value;
 }

@@ -74,7 +74,7 @@ function toViolation(error: ErrorObject): Violation {
   return { pointer, keyword, expected: names === null ? expected : `an object with ${names}`, received, message };
 }
 
-/** The names in `oneOf` where each of its schemas does no more than to require one property. */
+/** The names in `oneOf` if each of its schemas only requires one property. */
 function oneNamesOf(schemas: unknown): string | null {
   if (!Array.isArray(schemas)) return null;
   const names = schemas.flatMap((schema: unknown) => {
