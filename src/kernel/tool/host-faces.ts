@@ -123,7 +123,7 @@ export interface ExecHost {
  * `code` `approval_refused`, and in `details` with `expired`, `reason` and `by`.
  */
 export interface PauseHost {
-  /** Waits for a person, who reads the message and the data. */
+  /** Waits for a person, who sees the message and the data. */
   approval(request: {
     readonly message: string;
     readonly data?: JsonValue;

@@ -44,7 +44,7 @@ export interface PrepareContext {
   readonly omitted?: (tool: OmittedTool) => void;
   /** Of the contracts in which modules may be written. */
   readonly readers: ModuleReaders;
-  /** Beside JavaScript. */
+  /** Runtimes other than JavaScript. */
   readonly runtimes: ToolRuntimes;
   /** A unique script key. */
   readonly nextKey: () => string;
@@ -55,7 +55,7 @@ export interface PrepareContext {
   readonly binaries: Pick<Binaries, "keep">;
 }
 
-/** The lane of the registrant's builds; the operator's files, and its definitions, run beside each other. */
+/** The lane of the registrant's builds; the operator's files and its definitions have separate lanes. */
 export function laneOf({ registrant }: PrepareContext): string | null {
   return registrant === OPERATOR ? null : registrant;
 }

@@ -18,7 +18,7 @@ type Found = Pick<Extract<Inspection, { ok: true }>, "contract" | "described" | 
   readonly isCommand?: true;
 };
 
-/** Settings of a tool given beside its module. */
+/** Settings of a tool from outside its module. */
 export type LocationExtras = Omit<ToolLocation, "path">;
 
 /** Maximum length of an error's description of a module's exports. */

@@ -63,7 +63,7 @@ export interface RegisteredTool {
   readonly readResult: ((answer: unknown) => Outcome) | null;
   /** Place of the output in the value for `readResult`; `null` if it is the whole answer. */
   readonly outputAt: OutputAt | null;
-  /** Whether it may have operations beside its main one. */
+  /** Whether it may have operations in addition to its main one. */
   readonly takesCommands: boolean;
   /** Its calls are those of the function that undoes the tool's calls: the command `undo`. */
   readonly isUndoer?: true;

@@ -275,7 +275,7 @@ export async function prepareTool(given: ToolDefinition, context: PrepareContext
 
 /**
  * Prepares the tools of a module on disk. The module declares its own contract and tools, so it is first evaluated with
- * default settings. `extras` are the settings given beside it.
+ * default settings. `extras` are the settings from outside the module.
  */
 export function prepareModule(
   source: ToolSource,

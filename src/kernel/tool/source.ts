@@ -29,12 +29,12 @@ const MAX_TOOLS = 1_000;
 const MARKED: readonly string[] = [".cjs", ".mts", ".cts"];
 const EXTENSIONS: readonly string[] = [".js", ".mjs", ".ts", ...MARKED];
 const INDEX_FILES: readonly string[] = ["index.ts", "index.mjs", "index.js", ...MARKED.map((one) => `index${one}`)];
-/** Files beside tools that are not tools: types and tests. */
+/** Files in folders of tools that are not tools: types and tests. */
 const NO_TOOL = /\.d\.[cm]?ts$|\.test\.[^.]+$/;
 const INDEX_BYTES_MAX = 256 * 1024;
 
 export interface FindOptions {
-  /** Beside JavaScript. */
+  /** Runtimes other than JavaScript. */
   readonly runtimes: ToolRuntimes;
   /** Treat a folder as one package. */
   readonly isOnePackage?: true;
@@ -92,7 +92,7 @@ async function findInFolder(
   for (const name of await readdir(folder)) {
     const source = await sourceOf(path.join(folder, name), forms);
     if (source === undefined) continue;
-    // A link must not bring in files of the host that the folder's author does not own.
+    // A link must not include files of the host that the folder's author does not own.
     const real = await realpath(source.path);
     if (!isIn(real, root) && options !== undefined) project ??= projectAround(root, options);
     if (!isIn(real, root) && (await project)?.encloses(real) !== true) {
@@ -118,8 +118,8 @@ async function projectAround(folder: string, options: ProjectOptions): Promise<P
 }
 
 /**
- * Removes archives of packages that also exist as a folder or in another archive format, and modules that were built in
- * another format beside one of their name: they are one tool.
+ * Removes archives of packages that also exist as a folder or in another archive format, and modules that were also
+ * built in another format under the same name: they are one tool.
  */
 function withoutCopies(sources: readonly ToolSource[]): ToolSource[] {
   const packages = sources.filter(({ kind }) => kind === "package").sort((a, b) => order(a.path, b.path));

@@ -20,7 +20,7 @@ export interface BuildOptions {
    * places.
    */
   readonly registrant: string | null;
-  /** Whether the job of the operator has a stranger's text, which is read without the host's files. Default: false. */
+  /** Whether the operator's job has an untrusted text, which is read without the host's files. Default: false. */
   readonly isForeign?: boolean;
   readonly deadlineMs: number;
 }

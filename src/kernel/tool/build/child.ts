@@ -12,8 +12,8 @@ import { type Answer, type JobHead, type ModuleAnswer, type ModuleWork, PROVES, 
 import { JOB_LIMITS } from "./limits.ts";
 
 /**
- * The build process. It reads strangers' files and texts in place of the engine's process, one job at a time, and
- * answers with text. It ends with the pipe through which its jobs come.
+ * The build process. It reads untrusted files and texts instead of the engine's process, one job at a time, and answers
+ * with text. It ends with the pipe of its jobs.
  */
 
 const reader = new FrameReader(JOB_LIMITS);

@@ -38,7 +38,7 @@ export interface ProgramJob {
   readonly kind: "program";
 }
 
-/** Work that another package brings. Its answer has the value and the texts that the work resolves with. */
+/** Work of another package. Its answer has the value and the texts with which the work resolves. */
 export interface ModuleJob {
   readonly kind: "module";
   /** URL of a file that exports `work`, a `ModuleWork`. The build process imports it with the first job that names it. */

@@ -18,13 +18,13 @@ export type BuildSandboxState =
   | { readonly kind: "bubblewrap"; readonly command: string; readonly filter: Uint8Array | null }
   | { readonly kind: "off"; readonly reason: string };
 
-/** Packages that a build process loads, with all that they require beside them. */
+/** Packages that a build process loads, with all their requirements. */
 const PACKAGES = ["esbuild", "acorn", "ajv", "ajv-formats"];
 
 /** Time for which builds run without a sandbox after a failure: its requirements may be met again later. */
 const GIVEN_UP_MS = 60_000;
 
-/** Files of modules that other packages bring for jobs. */
+/** Files of modules with jobs of other packages. */
 const modules = new Set<string>();
 
 let state: BuildSandboxState | undefined;

@@ -83,7 +83,7 @@ export async function bundleModule(
 /** Never called: tracers such as that of Next find acorn, which a build process needs, only by imports. @public */
 export const loadHalves = () => import("./halves.ts");
 
-/** Starts a build process beside other work. */
+/** Starts a build process in parallel to other work. */
 export function startBundler(): void {
   builds.warm();
 }

@@ -22,8 +22,8 @@ function timerDefinitions(): readonly (readonly [string, string])[] {
 /**
  * Definitions for the bundler that redirect free uses of names that a bundle assigns on its global.
  *
- * An instance's global is an object of its own above a frozen one, and free names are looked up in the frozen one:
- * without this, `globalThis.Response = Response` would not make `Response` visible.
+ * An instance's global is a separate object above a frozen one, and free names are looked up in the frozen one: without
+ * this, `globalThis.Response = Response` would not make `Response` visible.
  */
 export function globalDefinitions(text: string): Readonly<Record<string, string>> {
   const names = new Set<string>();

@@ -11,8 +11,8 @@ import { everyNode, isPlainKey, keyName, Purity } from "./purity.ts";
 
 /**
  * The halves of a tool of `defineTool`. Its whole module is needed once, to describe it; calls need only `run`. A
- * schema library takes milliseconds to evaluate, and a call evaluates the bundle anew, so the half for calls must not
- * have it.
+ * schema library takes milliseconds to evaluate, and each call evaluates the bundle again, so the half for calls must
+ * not have it.
  *
  * The texts are JavaScript as esbuild prints it. Omitted parts are replaced by spaces, so lines keep their places.
  */

@@ -48,8 +48,8 @@ const ADDITIONS = [
 `,
   ],
   /**
-   * esbuild writes no types for decorators, and containers, which ask for those of a constructor, fail far from there.
-   * A class whose parameters have decorators tells them its needs.
+   * esbuild writes no types for decorators, and containers, which need those of a constructor, fail in another place. A
+   * class whose parameters have decorators tells them its needs.
    */
   [
     /[\\/]node_modules[\\/]reflect-metadata[\\/]Reflect(?:Lite)?\.js$/,
@@ -115,7 +115,7 @@ function needsDocument(text: string): boolean {
 }
 
 /**
- * A package's file that uses globals without a check which an isolate lacks: they get constructors that throw. A file
+ * A package's file that uses, without a check, globals that an isolate lacks: they get constructors that throw. A file
  * that uses none of them is unchanged.
  */
 function withAbsentGlobals(contents: string): string {

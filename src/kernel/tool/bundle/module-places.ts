@@ -132,7 +132,7 @@ async function withoutMeta(contents: string, name: string, options: TransformOpt
     ...options,
     format: "esm",
     supported: { "import-meta": false },
-    // In a `try` and in packages, esbuild does not warn by itself.
+    // In a `try` and in packages, esbuild does not warn by default.
     logOverride: { "empty-import-meta": "warning" },
     logLimit: 0,
   });

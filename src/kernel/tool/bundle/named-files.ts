@@ -64,7 +64,7 @@ const ADDED = new RegExp(
   "g",
 );
 
-/** The path that a relative URL names; one with a scheme is left as it is, and names no file. */
+/** The path of a relative URL; one with a scheme is unchanged, and names no file. */
 function decoded(url: string): string {
   try {
     return decodeURIComponent(url.replace(/[?#].*$/s, ""));

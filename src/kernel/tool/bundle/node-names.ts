@@ -85,13 +85,13 @@ export function isInLibrary(specifier: string): boolean {
   return !NAMES_ONLY.has(bareName(specifier));
 }
 
-/** Where the bundler finds a module of Node. */
+/** The bundler's resolution of a module of Node. */
 export function nodeModule(specifier: string, kind: string): OnResolveResult {
   const namespace = kind === "require-call" || kind === "require-resolve" ? NODE_REQUIRED : NODE_IMPORTED;
   return { path: bareName(specifier), namespace, sideEffects: false };
 }
 
-/** A module of Node, as it is imported: each export that is used is looked up once for an instance. */
+/** A module of Node for an `import`: each used export is looked up once for an instance. */
 function importedText(name: string): OnLoadResult {
   const shown = JSON.stringify(name);
   const members = exportNames(name).map((member) => {

@@ -63,8 +63,8 @@ export class TsConfigs {
   }
 
   /**
-   * Where an import of this name may lead for a module in a folder, best first: absolute paths, without extensions as
-   * they are written. Rejects with a `RefusalError`.
+   * Possible targets of an import for a module in a folder, best first: absolute paths, with no more extension than is
+   * written. Rejects with a `RefusalError`.
    */
   async targets(specifier: string, folder: string): Promise<readonly string[]> {
     const config = await this.#of(folder);

@@ -12,7 +12,7 @@ export interface NodeName {
 const USE = new RegExp(String.raw`\b${NODE_NAME}\.(?:(?:require|member)\("([\w./]+)"(?:, "([\w$]+)")?\)|(\w+))`, "g");
 const MAX_NAMES = 200;
 
-/** Modules that refuse only without a grant, or only to look for modules. */
+/** Modules that refuse only without a grant, or only the search for modules. */
 const USABLE = /^(?:fs(?:\/promises)?|module)$/;
 /** Members that need no process and no socket, of modules which need one. */
 const HARMLESS: ReadonlyMap<string, readonly string[]> = new Map([

@@ -35,7 +35,7 @@ export type Outcome =
   | {
       readonly ok: true;
       readonly output: unknown;
-      /** The tool's metadata beside its output. */
+      /** The tool's metadata in addition to its output. */
       readonly metadata?: { readonly [key: string]: unknown };
     }
   | {
@@ -111,7 +111,10 @@ export interface ModuleReader {
   readonly hidesConfig?: true;
   /** Definitions by which a Python module belongs to the contract, for an error: `a TOOL_SPEC with its function`. */
   readonly pythonForms?: readonly string[];
-  /** Operations of a module's tool beside its main one, from the module's description; `undefined` if it has none. */
+  /**
+   * Operations of a module's tool in addition to its main one, from the module's description; `undefined` if it has
+   * none.
+   */
   readCommands?(described: unknown): readonly string[] | undefined;
   readonly records?: RecordReader;
 }

@@ -24,7 +24,7 @@ export type McpBlock = Described &
 /** An output that is content for people and models, rather than data. */
 export interface McpContent {
   readonly content: McpBlock[];
-  /** Data beside the content, in a result of the protocol. */
+  /** Data in addition to the content, in a result of the protocol. */
   readonly structuredContent?: { readonly [key: string]: unknown };
   readonly isError?: true;
 }

@@ -49,7 +49,7 @@ export function outputParts(result: ToolResult, shows: Shows): OutputParts {
     const json = textOf(structuredContent);
     if (!parts.some((part) => part.type === "text" && part.text === json)) parts.push(textPart(json));
   }
-  // APIs refuse blank texts beside others.
+  // APIs refuse blank texts among others.
   const said = parts.filter((part) => part.type === "media" || /\S/.test(part.text));
   if (said.length > 0 || result.error !== null) return { parts: said, isError };
   return { parts: [textPart(isError ? "The tool has failed, and says nothing." : "")], isError };

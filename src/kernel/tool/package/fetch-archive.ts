@@ -17,7 +17,7 @@ const DEADLINE_MS = 60_000;
 const HEADERS = { accept: "*/*", "accept-encoding": "identity" };
 
 /**
- * Downloads an archive. Each redirect is checked anew, as is the address of each connection. Rejects with a
+ * Downloads an archive. Each redirect and the address of each connection are checked again. Rejects with a
  * `PackageError` whose message never contains the URL's query.
  */
 export async function fetchArchive(

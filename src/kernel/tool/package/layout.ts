@@ -13,13 +13,13 @@ export interface PackageLayout {
 
 /** The folder within a package that holds its code. */
 export const CODE = "code";
-/** The file beside it that describes the package. */
+/** The file in the same folder that describes the package. */
 const RECORD = "tool.json";
 const RECORD_BYTES_MAX = 256 * 1024;
 const MODULES: readonly string[] = ["function.ts", "function.mjs", "function.js"];
 const PYTHON = "function.py";
 const WASM_MAGIC = Buffer.from("\0asm");
-/** Files beside a module or a binary that are not the entry. */
+/** Files in the folder of a module or a binary that are not the entry. */
 const DEPENDENCIES: readonly string[] = ["requirements.txt", "package.json"];
 /** The folder that macOS adds to archives. */
 const MACOS = "__MACOSX";

@@ -21,7 +21,7 @@ export const BODY = { head: "(async () => {\n", tail: "\n})" } as const;
 export const EXPRESSION = { head: "(\n", tail: "\n)" } as const;
 export const URL_LINE = `\n//# sourceURL=${PROGRAM_FILE}`;
 
-/** The source text of a program that was read, with spaces in the place of its types. */
+/** The source text of a parsed program, with spaces in place of its types. */
 export function bodyOf(program: string): string {
   for (const { head, tail } of [BODY, EXPRESSION]) {
     const end = tail + URL_LINE;

@@ -45,7 +45,7 @@ export interface ProgramSource {
   state?(): string;
 }
 
-/** A program of a call that has waited, as it is kept. */
+/** A program of a call that has waited, in its stored form. */
 export interface StoredProgram extends Pick<ToolProgram, "code" | "input" | "resultChars" | "limits" | "callees"> {
   /** As its source gave it. */
   readonly state: string;

@@ -61,7 +61,7 @@ const ${SCRIPT_EXPORTS} = {
 /** Name of a program's text in stacks. */
 export const PROGRAM_FILE = "program.ts";
 
-/** Globals of a program, beside those of every realm. */
+/** Globals of a program, in addition to those of every realm. */
 export const PROGRAM_GLOBALS = [
   "tools",
   "input",

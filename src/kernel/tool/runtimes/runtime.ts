@@ -4,7 +4,7 @@ import type { ProjectOptions } from "../bundle/project.ts";
 import type { ProjectForm, ProjectForms } from "../package/layout.ts";
 import type { ResolvedPackageOptions } from "../package/options.ts";
 
-/** A runtime beside JavaScript, in which tools may be written. A plugin brings it. */
+/** A runtime other than JavaScript, in which tools may be written. A plugin adds it. */
 export interface ToolRuntime {
   /** As definitions name it: lower-case letters, digits and hyphens, at most 64. */
   readonly name: string;
@@ -31,7 +31,7 @@ export interface RuntimeReader {
   readonly index?: { readonly file: string; readonly marks: RegExp };
   /** A file that makes the folder around it a package of one tool. */
   readonly project?: ProjectForm;
-  /** Names of files beside tools that are not tools, such as tests. */
+  /** Names of files in folders of tools that are not tools, such as tests. */
   readonly beside?: RegExp;
   /** Rejects with a `GloveboxError`, `load_error`, that names the tool. */
   bundle(code: RuntimeSource, context: BundleContext): Promise<Bundle>;
@@ -63,7 +63,7 @@ export interface BundleContext {
   /** See `BuildOptions.registrant`. */
   readonly lane: string | null;
   readonly packages: ResolvedPackageOptions;
-  /** Beside JavaScript. */
+  /** Runtimes other than JavaScript. */
   readonly runtimes: ToolRuntimes;
   /** For the operator's files: the settings that determine their project. */
   readonly project?: ProjectOptions;
