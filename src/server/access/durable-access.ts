@@ -38,7 +38,7 @@ export class CallerDurableCalls {
     return call !== undefined && this.#mayRead(call) ? call : undefined;
   }
 
-  /** A call when it has ended, or as it is after some time. */
+  /** A call after its end, or in its state after some time. */
   async ended(id: string, wait: EndWait): Promise<DurableCallDetail | undefined> {
     const call = await this.get(id);
     if (call === undefined || call.state === "ended") return call;

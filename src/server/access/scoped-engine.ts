@@ -136,8 +136,7 @@ export class ScopedEngine {
   }
 
   /**
-   * The caller's tools in the form for models. It reads the outputs of its key's own calls, whatever tools the key
-   * names.
+   * The caller's tools in the form for models. They read the outputs of its key's own calls, for any tools in the key.
    */
   #modelToolsFor(
     caller: Caller,
@@ -258,7 +257,7 @@ export class ScopedEngine {
     return this.#engine.calls.compare(id, other, this.#mayRead(caller));
   }
 
-  /** Calls of the caller's tenant and tools as they are kept from now on, while the caller may read them. */
+  /** Further kept calls of the caller's tenant and tools, while the caller may read them. */
   watchCalls(caller: Caller, filter: CallFilter, signal: AbortSignal): AsyncIterable<CallSummary> {
     const holders = [
       ...(caller.key === null ? [] : [`key "${caller.key}"`]),

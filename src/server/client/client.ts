@@ -47,7 +47,7 @@ export type CallUpdate<Output = unknown> =
   | { readonly type: "dropped"; readonly events: number }
   | { readonly type: "result"; readonly result: ToolResult<Output> };
 
-/** Options of all calls of a batch. A call may have its own beside its arguments. */
+/** Options of all calls of a batch. A call may have its own in addition to its arguments. */
 export type BatchOptions = Pick<
   ExecuteOptions,
   "tenant" | "priority" | "limits" | "capabilities" | "retries" | "signal"

@@ -72,7 +72,7 @@ export function settingsOf(values: Config): readonly Setting[] {
   ]);
 }
 
-/** Of an executor that a plugin brought, its kind and its own options in their place. */
+/** For a plugin's executor: its kind, and its own options in their place. */
 function executorValues(executor: ResolvedExecutorOptions): object {
   if (executor.kind !== "plugin") return executor;
   const { factory, own, ...isolates } = executor;
@@ -84,7 +84,7 @@ function callValues({ keep, place, room, waiting }: ResolvedCallOptions): object
   return { keep, ...placeValues(place), ...rest, ...durable, ...waiting };
 }
 
-/** Of a store that a plugin brought, its own options. */
+/** For a plugin's store: its own options. */
 function placeValues(place: { readonly path: string } | PluginStore): object {
   return "factory" in place ? place.own : place;
 }

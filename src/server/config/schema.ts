@@ -364,7 +364,7 @@ export const PATHS = [
   "policy/rules/*/allow/exec/mounts/*/path",
 ];
 
-/** Settings never shown, as they are or may contain secrets. */
+/** Settings never shown, because they are or may contain secrets. */
 export const HIDDEN: readonly string[] = [
   "secrets/*/value",
   "connectors/*/headers/*",

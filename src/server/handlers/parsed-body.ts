@@ -9,7 +9,7 @@ export type WalkVerdict = "within" | "too large" | "excessive";
 
 /**
  * Walks through a body that another parser has read, in pieces: it has at most a million values and a thousand levels,
- * as every body of ours, and texts of at most `bytesMax` together.
+ * as every body, and texts of at most `bytesMax` together.
  */
 export async function walkBody(body: unknown, bytesMax: number): Promise<WalkVerdict> {
   const waiting: Level[] = [];
@@ -38,7 +38,7 @@ export async function walkBody(body: unknown, bytesMax: number): Promise<WalkVer
   return length > bytesMax ? "too large" : "excessive";
 }
 
-/** An object or a list on the way from the body to the value that is looked at. */
+/** An object or a list on the path from the body to the current value. */
 interface Level {
   readonly value: object & { readonly length?: number };
   /** Names of an object's members; of a list `null`. */

@@ -34,7 +34,7 @@ interface RefusalOptions {
 /** A response that has not been sent. */
 export interface Answer {
   readonly status: number;
-  /** Headers beside those of every response. */
+  /** Headers in addition to those of every response. */
   readonly headers: Readonly<Record<string, string>>;
   /** JSON: together one text. */
   readonly parts: readonly string[];

@@ -11,7 +11,7 @@ const CHECK = "/v1/code/check";
 
 /** Adds the routes of code mode: the texts for models, and the checks of a program. Programs run with `/v1/execute`. */
 export function addCode(app: FastifyInstance, { engine, gate }: Surface): void {
-  // The engine may be configured anew with code mode, or without.
+  // The engine may be reconfigured with code mode, or without.
   const onRequest = async (_request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> =>
     engine.codeMode === undefined ? sendNotFound(reply) : undefined;
   app.get(DECLARATIONS, { config: { role: "execute", api: GET_DECLARATIONS }, onRequest }, async (request, reply) => {

@@ -109,7 +109,7 @@ class LongBody {
     return value;
   }
 
-  /** The text with a mark, and a cut's number, in the place of each cut. */
+  /** The text with a mark, and a cut's number, in place of each cut. */
   #restOf(cuts: readonly CutValue[]): string {
     let rest = "";
     let from = 0;

@@ -161,7 +161,7 @@ function filterOf({ query }: FastifyRequest): CallFilter {
   };
 }
 
-/** The number that a text is; another value as it is, which the filter's own check judges. */
+/** The number in a text; another value unchanged, which the filter's own check refuses if invalid. */
 function numberOf(value: unknown): unknown {
   return typeof value === "string" && /^\d{1,15}$/.test(value) ? Number(value) : value;
 }

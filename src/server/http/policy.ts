@@ -8,10 +8,10 @@ import { callerOf, refuseOthers, type Surface } from "./surface.ts";
 
 const SIMULATIONS = "/v1/policy/simulations";
 const MEMBERS: readonly string[] = ["policy", "call", "since", "limit"];
-/** Simulations at once: each may look at 1,000 stored calls. */
+/** Simultaneous simulations: each may read 1,000 stored calls. */
 const AT_ONCE = 2;
 
-/** Adds the route that looks at a policy without putting it in force. */
+/** Adds the route that simulates a policy without putting it in force. */
 export function addPolicy(app: FastifyInstance, { gate }: Surface): void {
   let running = 0;
   app.post(SIMULATIONS, { config: { role: "admin", api: SIMULATE_POLICY } }, async (request, reply) => {

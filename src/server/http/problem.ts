@@ -4,7 +4,7 @@ const { STATUS_CODES } = process.getBuiltinModule("node:http");
 /** Media type of errors that are not results. */
 export const PROBLEM_TYPE = "application/problem+json; charset=utf-8";
 
-/** An error that is not a result: problem details of RFC 9457, beside `error`, which older clients read. */
+/** An error that is not a result: problem details of RFC 9457, in addition to `error`, which older clients read. */
 export interface Problem<T> {
   /** No type of its own: the status defines it. */
   readonly type: "about:blank";

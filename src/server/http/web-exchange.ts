@@ -36,7 +36,7 @@ export interface FilledPart {
   readonly pieces: AsyncIterable<Uint8Array>;
 }
 
-/** Replaces a part of a body; `null` leaves it as it is. */
+/** Replaces a part of a body; `null` leaves it unchanged. */
 type Fill = (chunk: Uint8Array | string) => FilledPart | null;
 
 /** Sends a web-standard `Response`. Event streams are forwarded chunk by chunk; other bodies are sent whole. */

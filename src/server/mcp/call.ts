@@ -76,7 +76,7 @@ interface CallSettings {
   readonly capabilities: unknown;
 }
 
-/** From this revision on, a client brings answers back with another request. */
+/** From this revision on, a client sends answers back with another request. */
 const COMES_BACK = "2026-07-28";
 
 /** A question that the client answers with its next request. */
@@ -231,7 +231,7 @@ function writeLong(request: Request, json: readonly string[]): CallToolResult {
   return { content, structuredContent: { [markOutput(request, json)]: 0 } };
 }
 
-/** Blocks by the revisions that brought them; clients of earlier ones would refuse the whole result. */
+/** Blocks by the revisions that introduced them; clients of earlier ones would refuse the whole result. */
 const SINCE: ReadonlyMap<string, string> = new Map([
   ["audio", "2025-03-26"],
   ["resource_link", "2025-06-18"],

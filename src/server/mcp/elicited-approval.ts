@@ -18,7 +18,7 @@ import { DecisionConflict } from "../../kernel/engine/durable/durable-calls.ts";
 import type { CallWait, Decision } from "../../kernel/store/calls/durable/durable-call.ts";
 import type { OwnWaits } from "../../kernel/tool/contracts/runner.ts";
 
-/** Time for an answer. A client that gives none, or a wrong one, leaves the call as it is. */
+/** Time for an answer. Without a valid answer, the call is unchanged. */
 const ANSWER_MS = 10 * 60_000;
 /** Open questions of one session, and questions in a row about one call. */
 const OPEN_MAX = 16;
@@ -57,7 +57,7 @@ type Approval = CallWait & { readonly kind: "approval" };
 /** The client of a call, with the parts needed to ask it. */
 interface AskedClient {
   readonly context: ServerContext;
-  /** Whether it brings answers back with another request, as clients of later revisions do. */
+  /** Whether it sends answers back with another request, as clients of later revisions do. */
   readonly comesBack: boolean;
   readonly capabilities: unknown;
   /** Aborts when no client can get the result any more. */
@@ -83,7 +83,7 @@ export class ElicitedApprovals {
     this.#codec = createRequestStateCodec<Asked>({ key: SEAL, ttlSeconds: answerMs / 1_000, bind: () => identity });
   }
 
-  /** Rejects a state that this process has not sent, to the same caller, within its time. */
+  /** Rejects a state unless this process has sent it, to the same caller, within its time. */
   readonly verify = (state: string, context: ServerContext): Promise<Asked> => this.#codec.verify(state, context);
 
   /** The result of a waiting call: after the client's answer, if it can be asked. */

@@ -31,7 +31,7 @@ export function addMcp(app: FastifyInstance, surface: Surface): void {
     path: "/mcp/code",
     api: MCP_CODE,
     runnerFor: (caller) => gate.codeModeFor(caller, "mcp"),
-    // The engine may be configured anew with code mode, or without.
+    // The engine may be reconfigured with code mode, or without.
     ready: (caller) => (engine.codeMode === undefined ? null : gate.codeModeFor(caller).ready()),
   });
 }

@@ -19,7 +19,7 @@ const DECLARATION = "x-mcp-header";
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const TYPES: ReadonlySet<unknown> = new Set(["string", "integer", "number", "boolean"]);
 const NUMBER = /^-?\d+(?:\.\d+)?$/;
-/** A value that no header can have as it is. */
+/** A value that must be encoded in a header. */
 const ENCODED = /^=\?base64\?(.*)\?=$/s;
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 /** Maximum number of such headers of a tool. */

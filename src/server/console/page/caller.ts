@@ -17,7 +17,7 @@ export const caller = signal<Caller | null>(null);
 export const waiting = signal("");
 
 const COUNT_MS = 15_000;
-/** Calls that are looked at. */
+/** Maximum number of counted calls. */
 const COUNTED_MAX = 50;
 let known = 0;
 

@@ -67,7 +67,7 @@ interface TableProps<Item> {
   readonly row: (item: Item) => readonly ComponentChildren[];
   /** Text in place of a table without rows. */
   readonly empty?: string;
-  /** Number of items beside those that are given. */
+  /** Number of items in addition to the given ones. */
   readonly omitted?: number;
 }
 

@@ -88,7 +88,7 @@ export function useRun(): Run {
 interface RunFormProps {
   readonly run: Run;
   readonly onRun: () => void;
-  /** Further buttons beside that which runs. */
+  /** Further buttons next to the one that runs. */
   readonly actions?: ComponentChildren;
   readonly children?: ComponentChildren;
 }

@@ -50,7 +50,7 @@ function changesOf(before: Stats, now: Stats): readonly string[] {
 let current = new AbortController();
 let retry = 0;
 
-/** Begins to listen, or anew with another key. */
+/** Begins to listen, or restarts with another key. */
 export function startStats(): void {
   stop();
   current = new AbortController();

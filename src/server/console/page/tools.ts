@@ -17,7 +17,7 @@ export function watchTools(): void {
   }, LIST_MS);
 }
 
-/** A list that has not changed is left as it is, and views of its tools with it. */
+/** An unchanged list is kept, and so are the views of its tools. */
 export async function loadTools(): Promise<void> {
   try {
     const found = await getJson<readonly ToolInfo[]>("/v1/tools");

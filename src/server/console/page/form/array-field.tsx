@@ -26,7 +26,7 @@ export function arrayField(place: Place): Field {
     for (const value of values.slice(0, most)) add(value);
     while (fields.value.length < least) add(undefined);
   };
-  // The labels of those after it change, so all are made anew.
+  // The labels of those after it change, so all are rebuilt.
   const remove = (gone: Field): void =>
     write(fields.value.filter((one) => one !== gone).map((one) => valueIn(one.read())));
   const onAdd = ({ currentTarget }: { readonly currentTarget: HTMLElement }): void => {

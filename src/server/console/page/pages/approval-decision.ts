@@ -24,7 +24,7 @@ export class ApprovalDecision extends Decision {
     this.data = isAsked ? dataField("Data", "What the call gets, as JSON.", wait.schema) : null;
   }
 
-  /** Begins with the arguments that are shown, or leaves them as they are. */
+  /** Begins with the displayed arguments, or leaves them unchanged. */
   edit(): void {
     this.isEdited.value = !this.isEdited.value;
     if (this.isEdited.value) this.form.edit(this.#wait.arguments);

@@ -94,7 +94,7 @@ function Plot({ lines, format, leastMax, steps, endMs }: ChartSpec & { readonly 
   );
 }
 
-/** The path of a line. It begins anew after a time without a value. */
+/** The path of a line. It restarts after a time without a value. */
 function lineOf(times: readonly number[], values: readonly (number | null)[], yOf: (value: number) => number): string {
   return values
     .map((value, at) =>

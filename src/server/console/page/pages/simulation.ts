@@ -19,7 +19,7 @@ export interface Subject {
   readonly tenant: string;
   /** Id of a past call. */
   readonly call: string;
-  /** The past calls that are looked at: a time, or a distance before now. */
+  /** The start of the simulated past calls: a time, or a distance before now. */
   readonly since: string;
 }
 

@@ -143,7 +143,7 @@ const TONES: Readonly<Record<string, "good" | "warn" | "bad">> = {
 
 /** The effects of a call, its runs, and its program. */
 function Done({ call: { effects, effectsOmitted = 0, runs, program = null } }: { call: DurableCall }) {
-  // Not there after a decision, until the call is looked at again.
+  // Absent after a decision, until the call is requested again.
   if (effects === undefined || runs === undefined) return null;
   return (
     <Card heading="What it has done">
