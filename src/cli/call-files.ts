@@ -71,7 +71,7 @@ async function backUp(copy: string, { file }: Pick<StoreOptions, "file">): Promi
     rmSync(part, { force: true });
     createFile(part);
     using database = new DatabaseSync(resolve(file), { readOnly: true });
-    // A sealed file is copied as it is, without its secret.
+    // A sealed file is copied unchanged, without its secret.
     const { application_id: id } = database.prepare("PRAGMA application_id").get() ?? {};
     requireLayout(database, id === SEALED_ID ? { ...CALLS_LAYOUT, applicationId: SEALED_ID } : CALLS_LAYOUT);
     // In one step: between two steps, a server's write would restart the backup.
@@ -90,7 +90,7 @@ async function backUp(copy: string, { file }: Pick<StoreOptions, "file">): Promi
 
 function checked(database: DatabaseSync): Readonly<Record<string, unknown>> {
   using copy = database;
-  // One file without another beside it.
+  // A single file, without a journal.
   copy.exec("PRAGMA journal_mode = DELETE");
   return copy.prepare("PRAGMA quick_check(1)").get() ?? {};
 }
@@ -121,7 +121,7 @@ async function* rowsOfFile(file: string): AsyncGenerator<readonly StoredRow[]> {
   const sealing =
     secret === null ? null : (await import("../kernel/store/calls/sealed/file-sealing.ts")).FileSealing.of(secret);
   try {
-    // It only reads: a file that is damaged stays as it is.
+    // It only reads: a damaged file stays unchanged.
     using database = new DatabaseSync(resolve(file), { readOnly: true });
     requireLayout(database, sealing?.layout ?? CALLS_LAYOUT);
     sealing?.checkMark(database);

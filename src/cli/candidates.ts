@@ -15,7 +15,7 @@ interface Candidate {
   readonly about: string;
 }
 
-/** A line, as far as it is written. */
+/** The written part of a line. */
 interface Line {
   readonly command: Command;
   /** The option whose value is to be completed. */

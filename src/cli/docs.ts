@@ -13,7 +13,7 @@ interface Page {
   readonly text: string;
 }
 
-/** A page with the words that were looked for. */
+/** A page with the found words. */
 interface Hit extends Pick<Page, "name" | "title"> {
   /** The first line that has one of them. */
   readonly line: string;

@@ -5,9 +5,9 @@ type Exit = keyof typeof EXIT;
 
 /** Additions to the help of a command after its options. */
 interface HelpText {
-  /** A line that can be run as it is, with a folder, a file or a server of the user's own. */
+  /** A line that can be run unchanged, with the user's own folder, file or server. */
   readonly example: string;
-  /** Its exit codes beside 0 and 2. */
+  /** Its exit codes in addition to 0 and 2. */
   readonly exits: readonly Exit[];
 }
 

@@ -36,7 +36,7 @@ function printKey({ name, tenant = name, role, json }: Options): void {
   print(secret);
   print("");
   print("keys:");
-  // JSON strings are valid YAML, whatever they contain.
+  // JSON strings are valid YAML, for any content.
   print(`  - name: ${JSON.stringify(name)}`);
   print(`    hash: ${hash}`);
   print(`    tenant: ${JSON.stringify(tenant)}`);

@@ -17,7 +17,7 @@ export interface TestCase {
   /** `example 1: a name`, or the recording's file. */
   readonly name: string;
   readonly ok: boolean;
-  /** Whether the recording was written anew. */
+  /** Whether the recording was rewritten. */
   readonly isUpdated: boolean;
   /** JSON that differs if and only if the outcome does. */
   readonly expected: string;
