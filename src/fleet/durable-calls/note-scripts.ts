@@ -6,7 +6,7 @@ const KEYS = `
 local TARGETS, DROPPED = PREFIX .. ':targets', PREFIX .. ':dropped'
 `;
 
-/** Writes a note for each target of an event of a call, in the place of an earlier one. */
+/** Writes a note for each target of an event of a call, in place of an earlier one. */
 export const TELL = `${KEYS}
 local function tell(id, event, text, now)
   local all = call('HGETALL', TARGETS)

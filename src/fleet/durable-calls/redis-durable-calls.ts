@@ -30,7 +30,7 @@ const PAUSE_MOST_MS = 200;
 const TICKED_MAX = 32;
 /** After a look that could not settle all: when the next one is due. */
 const LOOK_AGAIN_MS = 1_000;
-/** Bytes of a list's sealed heads, and calls that it looks at. */
+/** Maximum bytes of a list's sealed heads, and of examined calls. */
 const PAGE_BYTES = 6 * 1024 * 1024;
 const SCANNED_MAX = 20_000;
 /** Bytes of all calls that wait in one Redis, and their scripts. */

@@ -8,7 +8,7 @@ import { type OpenedCall, openStored, type StoredCall } from "./stored-call.ts";
 /** A difference of clocks below this one is the way of a step. */
 const CLOCKS_DIFFER_MS = 1_000;
 
-/** Characters of the long texts that a step brings. */
+/** Characters of the long texts of a step. */
 export function charsOf(step: CallStep): number {
   return "call" in step ? step.call.journal.length + step.call.plan.length : 0;
 }
@@ -69,7 +69,7 @@ export class TooLongError extends Error {
 export class LoadedFamily {
   readonly nowMs: number;
   readonly view: StepView;
-  /** Whether Redis has the script that the step brings. */
+  /** Whether Redis already has the step's script. */
   readonly hasScript: boolean;
   readonly #stored: ReadonlyMap<string, StoredCall>;
   readonly #opened: ReadonlyMap<string, OpenedCall>;

@@ -6,7 +6,7 @@ export interface StoredCall extends SealedParts {
   /** Versions that it had before. */
   readonly past: string;
   readonly n: number;
-  /** Number of calls that it has made and that have not ended. */
+  /** Number of its child calls that have not ended. */
   readonly made: number;
   readonly seenMs: number;
 }

@@ -8,7 +8,7 @@ export interface AdmissionRequest {
   readonly id: string;
   readonly tenant: string;
   readonly tool: string;
-  /** -10 to 10; higher goes first. */
+  /** -10 to 10; higher is first. */
   readonly priority: number;
   /** Its share of a job: 1, or a fraction for a call that shares one. */
   readonly cost: number;

@@ -74,8 +74,8 @@ end
 `;
 
 /**
- * ARGV: milliseconds for which calls are kept, and details, the sender, and then member, row and detail of each call, of which
- * one that is there stays. Those who watch hear of it. Returns the bytes.
+ * ARGV: milliseconds for which calls are kept, and details, the sender, and then member, row and detail of each call,
+ * of which an existing one stays. Watchers get it. Returns the bytes.
  */
 const ADD = `
 local call_ms, detail_ms, sender = ARGV[2], ARGV[3], ARGV[4]

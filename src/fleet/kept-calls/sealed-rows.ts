@@ -31,7 +31,7 @@ export interface SealedRow {
   readonly detail: string;
 }
 
-/** Rows at which a script looks for a list, newest first. */
+/** Rows that a script examines for a list, newest first. */
 export interface CallRange {
   /** Names of sorted sets of which each has all calls that match. */
   readonly sets: readonly string[];

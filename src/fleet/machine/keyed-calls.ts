@@ -24,7 +24,7 @@ export interface KeptCall {
 
 interface KeptState extends KeptCall {
   isServerGone: boolean;
-  /** Whether another holder owns the claim by now. */
+  /** Whether another holder owns the claim now. */
   isOver: boolean;
   isCarried: boolean;
   isCarrying: boolean;

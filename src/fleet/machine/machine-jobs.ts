@@ -128,7 +128,7 @@ export class MachineJobs {
       const key = `${data.server} ${callNumber}`;
       const other = this.#calls.get(key);
       this.#calls.set(key, job);
-      // The server sent the call again in another job, and could not tell the two apart.
+      // The server sent the call again in another job, and could not distinguish the two.
       if (other !== before) other?.cancel(callNumber);
     }
     // This machine lost the job and took it again; the earlier start is obsolete.

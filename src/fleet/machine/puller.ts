@@ -13,7 +13,7 @@ const STALLED_MAX = 100;
 const PAUSE_MS = 200;
 const CLOSE_MS = 3_000;
 const HOLDS_MS = 1_000;
-/** Interval at which a machine with too many open jobs looks for jobs that those wait for, in milliseconds. */
+/** Interval at which a machine with too many open jobs searches for jobs that those wait for, in milliseconds. */
 const ROOM_MS = 100;
 
 export interface JobPullerOptions {

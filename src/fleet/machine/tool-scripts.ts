@@ -75,7 +75,7 @@ export class ToolScripts {
   onHave(message: Extract<ServerMessage, { readonly kind: "have" }>): void {
     const what = message.config === undefined ? "text" : "config";
     this.#needs.get(`${what} ${message.script}`)?.answer(message);
-    // A server that has neither replies once, whatever was requested.
+    // A server that has neither replies once, for any request.
     if (message.text === undefined && message.config === undefined) {
       this.#needs.get(`config ${message.script}`)?.answer(message);
     }

@@ -3,7 +3,7 @@
  * may place related keys on one node, and the rest on others.
  */
 
-/** Parts of a fleet's keys beside its own, under which servers share them. */
+/** Parts of a fleet's keys in addition to its own, under which servers share them. */
 type Shared = "ledger" | "calls" | "logins";
 
 /** For the members, jobs and messages of a fleet; or for the data that its servers share. */

@@ -10,7 +10,7 @@ const PROBE_MS = 5_000;
 const PROBE_AGAIN_MS = 1_000;
 const LOOK_MS = 20;
 
-/** A key that a probe writes, for a use that has its keys beside it. */
+/** A key that a probe writes, on the same node as the keys of a use. */
 export interface ProbedKey {
   readonly use: RedisUse;
   readonly key: string;

@@ -111,7 +111,7 @@ export class FleetCall extends DispatchedCall {
     return promise;
   }
 
-  /** Whether the call's machine may not know about the watch: it has started the call anew, or repeats a request. */
+  /** Whether the call's machine may not know about the watch: it has restarted the call, or repeats a request. */
   mayMissWatch({ step, attempt }: Extract<MachineMessage, { readonly kind: "ask" }>): boolean {
     return this.isWatched && (attempt !== this.#answering || this.#answers?.has(step) === true);
   }

@@ -17,7 +17,7 @@ const EXTENSION = import.meta.url.endsWith(".ts") ? "ts" : "js";
 /** Redis keeps calls in memory. */
 const CALLS_MAX_BYTES = 64 * 1024 ** 2;
 
-/** Keys that probes write, beside those that the stores have. */
+/** Keys that probes write, on the same nodes as those of the stores. */
 const PROBED: Readonly<Record<StoreUse, (fleet: string) => string>> = {
   kv: () => kvPrefixOf("probe"),
   idempotency: (fleet) => `${prefixOf(fleet, "ledger")}:probe`,

@@ -109,7 +109,7 @@ export class JobSender {
     try {
       await this.#round(calls);
     } catch (error) {
-      // One with a carrier may have been added all the same: its job is looked for.
+      // A call with a carrier may have been added all the same: its job is searched for.
       for (const call of calls) if (call.carrier === null) this.#refuse(call, error);
     }
     this.#rounds--;
@@ -303,7 +303,7 @@ const LENGTH_MAX = 256 * 1024;
 export interface PlacedCall {
   readonly call: FleetCall;
   readonly turn: JobTurn;
-  /** BullMQ's priority: lower goes first. */
+  /** BullMQ's priority: lower is first. */
   readonly priority: number;
   readonly turnTime: TurnTimeEstimate;
 }

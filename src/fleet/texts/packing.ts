@@ -5,7 +5,7 @@ import { isObject } from "../../kernel/base/json.ts";
 import { isCount, isKey } from "../wire/fields.ts";
 import { TextFailure } from "./text-store.ts";
 
-/** A reference to a text: enough to find it, to bound what is read, and to verify it. */
+/** A reference to a text: enough to find it, to limit its read size, and to verify it. */
 export interface TextRef {
   /** The SHA-256 of the text in UTF-8, in hexadecimal digits. */
   readonly hash: string;
@@ -43,7 +43,7 @@ export function identify(text: string): Pick<TextRef, "hash" | "bytes"> {
   return { hash: hash("sha256", text), bytes };
 }
 
-/** A text as it is stored: compressed, then sealed for this key. */
+/** The stored form of a text: compressed, then sealed for this key. */
 export async function pack(text: string, seal: TextSeal, key: string): Promise<string> {
   const compressed = await compress(text, COMPRESSION);
   return seal.close(compressed.toString("base64"), key);

@@ -14,7 +14,7 @@ const BYTES_MAX = 8 * 1024 * 1024;
 /** Both parts of an entry id have 64 bits. */
 const NTH_MAX = 2n ** 64n - 1n;
 
-/** An entry of an inbox: its id and its packed envelope; empty text where the entry has an invalid form or size. */
+/** An entry of an inbox: its id and its packed envelope; empty text if the entry has an invalid form or size. */
 export interface InboxEntry {
   readonly id: string;
   readonly packed: string;

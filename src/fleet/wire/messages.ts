@@ -155,7 +155,7 @@ export type ServerMessage =
   | (CallReference & { readonly kind: "watch"; readonly job: string })
   /** The server has received the lines of the last `log` message with `isFull`. */
   | (CallReference & { readonly kind: "logged"; readonly job: string })
-  /** Reply to `need`: the text's reference or the sealed config; neither where the server no longer has the tool. */
+  /** Reply to `need`: the text's reference or the sealed config; neither if the server no longer has the tool. */
   | {
       readonly kind: "have";
       readonly script: string;
