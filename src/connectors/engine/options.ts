@@ -29,7 +29,10 @@ export interface LoginOptions {
   readonly url?: string;
   /** Name of the fleet: engines with the same name and Redis share logins. Default `default`. */
   readonly fleet?: string;
-  /** Text of at least 16 characters from which the key is derived. Default: a random key in a file beside the file. */
+  /**
+   * Text of at least 16 characters from which the key is derived. Default: a random key in a second file in the same
+   * folder.
+   */
   readonly secret?: string;
 }
 

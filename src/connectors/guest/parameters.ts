@@ -5,7 +5,7 @@ export class ArgumentError extends TypeError {
   override readonly name = "ArgumentError";
 }
 
-/** Characters that `encodeURIComponent` leaves as they are and RFC 3986 reserves. */
+/** Characters that `encodeURIComponent` does not encode and RFC 3986 reserves. */
 const RESERVED = /[!'()*]/g;
 /** A header's value is bytes; these would end it. */
 const NOT_IN_HEADERS = /[^\t\u0020-\u007e\u0080-\u00ff]/;
@@ -57,7 +57,7 @@ function matrixPart(own: string, text: string): string {
   return text === "" ? own : `${own}=${text}`;
 }
 
-/** The text of a parameter in a header, as it is. */
+/** The text of a parameter in a header, unchanged. */
 export function headerText(parameter: OpenApiParameter, value: unknown): string {
   const text = simpleText(parameter, value, (one) => one);
   if (NOT_IN_HEADERS.test(text)) {

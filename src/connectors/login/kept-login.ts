@@ -3,7 +3,7 @@ import { isObject } from "../../kernel/base/json.ts";
 import type { KnownClient, TokenAnswer } from "./authorization-server.ts";
 import { identityOf, type LoginSettings } from "./settings.ts";
 
-/** A login as it is stored: JSON, sealed. */
+/** The stored form of a login: JSON, sealed. */
 export interface KeptLogin {
   /** Digest of its server, client and resource: see `identityOf`. */
   readonly identity: string;

@@ -24,7 +24,7 @@ export interface RequestToken extends AccessToken {
 const TENANTS_MAX = 1_000;
 /** Less than the time that a broker has to close. */
 const CLOSE_MS = 2_500;
-/** Former tokens that are looked for in answers. */
+/** Former tokens that are searched for in answers. */
 const FORMER_MAX = 3;
 
 /** The logins of one connector: one for all, or one for each tenant. */
@@ -85,7 +85,7 @@ export class Logins {
   #create(tenant: string): Login {
     const store = (): Promise<LoginStore> => {
       this.#store ??= openLoginStore(this.#use.store).catch((error: unknown) => {
-        // A key or a file that was mended is read again.
+        // A repaired key or file is read again.
         this.#store = null;
         throw error;
       });

@@ -95,7 +95,7 @@ class Loosening {
       return keyword === "items" ? [] : this.#leave(pointer, value, "is no list of schemas");
     }
     if (kind === "one") return this.read(value, pointer);
-    // Values, and names of other keywords, are taken as they are.
+    // Values, and names of other keywords, are kept unchanged.
     if (keyword === "const" || !isPlainKeyword(keyword)) return value;
     const found = plainValue(keyword, value);
     if (found === undefined || JSON.stringify(found) !== JSON.stringify(value))

@@ -176,7 +176,7 @@ export function matcherOf(patterns: readonly string[] | null): (name: string) =>
   return (name) => matches === null || matches.some((pattern) => pattern.test(cleanName(name)));
 }
 
-/** A stranger's text on one line, without invisible characters, and cut. */
+/** An untrusted text on one line, without invisible characters, and cut. */
 export function shortText(text: string, max: number): string {
   return cleanText(text.slice(0, 2 * max).replaceAll(/\s+/g, " "), max);
 }

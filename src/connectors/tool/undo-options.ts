@@ -25,7 +25,7 @@ export function undoOf({ name, undos }: WithUndos, tool: string): ToolUndo | und
   return undos.find(([operation]) => `${name}.${operation}` === tool)?.[1];
 }
 
-/** Names in the undos of a connector that none of its tools has, each of which may be misspelt. */
+/** Names in the undos of a connector that match none of its tools, each of which may be misspelt. */
 export function undoFindings({ name, undos }: WithUndos, tools: readonly string[]): readonly ConnectorFinding[] {
   const known = new Set(tools);
   return undos.flatMap(([operation, { tool }]): readonly ConnectorFinding[] => {

@@ -127,7 +127,7 @@ export class McpConnection {
     const client = this.#connected();
     try {
       const given = parseForWriting(args) as Record<string, unknown>;
-      // With a definition of our own, the client compiles none of the server's schemas.
+      // With this definition, the client compiles none of the server's schemas.
       const toolDefinition = this.#mirrored.get(tool) ?? { name: tool, inputSchema: { type: "object" } };
       const options = { signal, timeout: timeoutMs, maxTotalTimeout: timeoutMs, toolDefinition };
       const result = await this.#during(() => client.callTool({ name: tool, arguments: given }, options));

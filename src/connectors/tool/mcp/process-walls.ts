@@ -10,7 +10,7 @@ export interface ProcessFolders {
   readonly [path: string]: "ro" | "rw" | McpFolder;
 }
 
-/** Parts of the machine that a server sees as a process, beside its programs. */
+/** Parts of the machine that a server sees as a process, in addition to its programs. */
 export interface ProcessWalls {
   readonly folders: readonly (readonly [inside: string, folder: McpFolder])[];
   readonly network: boolean;

@@ -8,7 +8,7 @@ import type { Argument } from "./parameters.ts";
 
 const BODY = "body";
 const DESCRIPTION_MAX = 200;
-/** Choices in choices, below which no file is looked for. */
+/** Depth of nested choices, below which files are not searched for. */
 const DEPTH_MAX = 8;
 const FORM_PARTS = ["allOf", "anyOf", "oneOf"];
 const MEMBER_PARTS = [...FORM_PARTS, "items"];

@@ -16,7 +16,7 @@ export interface Argument {
 
 /** The parameters of an operation, and those left out. */
 export interface Parameters {
-  /** The path of the operation as it is sent. */
+  /** The path of the operation in requests. */
   readonly path: string;
   readonly parameters: readonly OpenApiParameter[];
   readonly arguments: readonly Argument[];

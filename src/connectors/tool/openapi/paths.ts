@@ -1,6 +1,6 @@
 import { LeftOut } from "./document.ts";
 
-/** The path of an operation as it is sent: below the server's URL, with the part of the query that is always the same. */
+/** The path of an operation in requests: below the server's URL, with the constant part of the query. */
 export interface SentPath {
   readonly path: string;
   /** Names of the parts of its query. */

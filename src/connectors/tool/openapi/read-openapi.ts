@@ -222,7 +222,7 @@ class OpenApiReader {
   }
 }
 
-/** The schema of an output that has headers beside its body. */
+/** The schema of an output with headers in addition to its body. */
 function withHeaders(schema: JsonSchema | null): JsonSchema {
   const { $schema, $defs, ...body } = isObject(schema) ? schema : {};
   return {
@@ -234,7 +234,7 @@ function withHeaders(schema: JsonSchema | null): JsonSchema {
   };
 }
 
-/** The operations of a path, each with its method as it is sent. */
+/** The operations of a path, each with its method in requests. */
 function operationsOf(item: Json): readonly (readonly [method: string, operation: unknown])[] {
   const { additionalOperations } = item;
   const fixed = METHODS.filter((method) => Object.hasOwn(item, method) && item[method] !== undefined);
