@@ -15,7 +15,7 @@ import { signatureOf } from "./signature.ts";
 const NEAREST = 3;
 const CHECKED_MAX = 100;
 
-/** The tools that programs may call, as they are registered now. */
+/** The registered tools that programs may call. */
 export class Catalog {
   readonly tools: readonly ToolDescription[];
   readonly #options: ResolvedCodeMode;

@@ -3,8 +3,8 @@ import type { ProgramProblem } from "../kernel/tool/program/problem.ts";
 import { codeMode, type ProgramRunner } from "./code-mode.ts";
 
 /**
- * Looks for mistakes of a program over all tools that a tenant's calls find. Rejects with a `GloveboxError` if it
- * cannot be read.
+ * Finds mistakes of a program over all tools that a tenant's calls find. Rejects with a `GloveboxError` if it cannot be
+ * read.
  */
 export function checkProgram(engine: Engine, code: string, tenant: string): Promise<readonly ProgramProblem[]> {
   const whose = { tenant };

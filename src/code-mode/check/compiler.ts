@@ -12,7 +12,7 @@ const NAME = process.platform === "win32" ? "tsc.exe" : "tsc";
 
 let found: FoundCompiler | undefined;
 
-/** Looked for once: the package `typescript`, an optional peer, brings the compiler of its platform. */
+/** Searched for once: the package `typescript`, an optional peer, contains the compiler of its platform. */
 export function findCompiler(): FoundCompiler {
   return (found ??= look());
 }

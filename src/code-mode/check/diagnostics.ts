@@ -130,7 +130,7 @@ function isCertain(code: string, message: string, { after }: Place): boolean {
   return areDisjoint(source, target);
 }
 
-/** An object as it is written, perhaps behind the name of its member. */
+/** An object literal, perhaps after the name of its member. */
 const LITERAL_OBJECT = /^(?:(?:[\w$]+|"[^"]*"|'[^']*')\s*:\s*)?\{/;
 const NOT_ASSIGNABLE = /^(?:Type|Argument of type) '(.*)' is not assignable to (?:type|parameter of type) '(.*)'\.$/;
 const NOTHING_IN_COMMON = /^Type '(.*)' has no properties in common with type '.*'\.$/;

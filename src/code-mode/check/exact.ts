@@ -19,7 +19,7 @@ const TYPED_MAX = 200;
 const TYPES_CHARS_MAX = 1024 * 1024;
 const WORD = /[\w$-]+/g;
 
-/** Names of every program, and of its realm beside the language's own. */
+/** Names of every program, and of its realm in addition to the language's own. */
 const GLOBALS: readonly string[] = (
   "AbortController AbortSignal Blob ByteLengthQueuingStrategy CompressionStream CountQueuingStrategy Crypto CustomEvent " +
   "DOMException DecompressionStream Event EventTarget File FormData Headers QuotaExceededError ReadableByteStreamController " +
