@@ -21,7 +21,7 @@ export class RegistryError extends Error {
   }
 }
 
-/** Operator's settings for a tool, beside its record. */
+/** Operator's settings for a tool, in addition to its record. */
 export type RecordGrants = Pick<ToolLocation, "capabilities" | "limits" | "isolation">;
 
 /** A version of a record, as it was registered; `in_force` for the one that calls use. */

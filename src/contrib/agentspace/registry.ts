@@ -94,7 +94,7 @@ export async function createRegistry(engine: RegistryEngine, options: RegistryOp
   return openRegistry(engine, options, () => Promise.resolve(undefined));
 }
 
-/** Opens a registry beside a store of uploads. */
+/** Opens a registry. `findUpload`: finds the uploads of an asset store. */
 export async function openRegistry(
   engine: RegistryEngine,
   options: RegistryOptions,

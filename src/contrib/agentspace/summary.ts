@@ -29,7 +29,7 @@ export interface RecordSummary extends SummarizedRecord {
   readonly registration: Registration;
 }
 
-/** The words of a record by which it is found, as far as they are searched. */
+/** The searched words of a record. */
 export interface SearchedWords {
   readonly name: string;
   readonly described: string;

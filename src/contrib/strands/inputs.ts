@@ -5,9 +5,8 @@ import type { Scope } from "./expression.ts";
 import type { Inputs, InputSpec, InputType } from "./workflow.ts";
 
 /**
- * Variables of a run: those that are given, and the workflow's `values` and defaults for the others. Texts become values
- * of the declared types. Variables that are not declared are taken as they are. Throws an `InputError` that names every
- * problem.
+ * Variables of a run: the given ones, and the workflow's `values` and defaults for the others. Texts become values of
+ * the declared types. Undeclared variables stay unchanged. Throws an `InputError` that names every problem.
  */
 export function readVariables({ required, optional, values }: Inputs, given: Scope): Scope {
   const problems: string[] = [];

@@ -22,7 +22,7 @@ export interface PatternResult {
   readonly last_response: string;
   /** All runs of agents. */
   readonly steps: readonly RanStep[];
-  /** Values for artifacts beside the variables. */
+  /** Values for artifacts in addition to the variables. */
   readonly values: Scope;
 }
 

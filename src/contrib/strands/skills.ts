@@ -17,7 +17,7 @@ export interface WrittenSkill {
   readonly description?: string;
 }
 
-/** Reads the skills of a file, from folders beside it or below. One that cannot be read has no modules. */
+/** Reads the skills of a file, from folders below its own. One that cannot be read has no modules. */
 export function readSkills(written: readonly WrittenSkill[], folder: string): Promise<readonly Skill[]> {
   return Promise.all(
     written.map(async ({ id, path: given, description = "" }) => ({

@@ -16,7 +16,7 @@ const EXTENSIONS: readonly string[] = [".js", ".mjs", ".ts", ".py"];
 const PYTHON_INDEX = "__init__.py";
 const INDEX_FILES: readonly string[] = ["index.ts", "index.mjs", "index.js", PYTHON_INDEX];
 const MODULES_MAX = 1_000;
-/** Entries beside tools that are skipped: private modules, the registry, tests, types. */
+/** Entries in folders of tools that are skipped: private modules, the registry, tests, types. */
 const NO_TOOL =
   /^[_.]|^registry(?:\.|$)|\.test\.|\.d\.ts$|^node_modules$|^test_.*\.py$|_test\.py$|^(?:conftest|setup)\.py$/;
 

@@ -161,7 +161,7 @@ export interface GraphEdge {
 /** A step of an agent, or one that waits for a person. */
 export type Step = AgentStep | HumanStep;
 
-/** `input` is a template. Default: no input beside the agent's prompt. */
+/** `input` is a template. Default: no input in addition to the agent's prompt. */
 export interface AgentStep {
   readonly agent: string;
   readonly input?: string;

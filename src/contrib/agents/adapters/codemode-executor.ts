@@ -44,7 +44,7 @@ const DEFAULT_NAME = "codemode";
 const PROVIDERS_MAX = 100;
 const IDENTIFIER = /^[A-Za-z_$][\w$]{0,79}$/;
 const HOST = "__host";
-/** Names that a program needs as they are. */
+/** Names that a program needs unchanged. */
 const RESERVED: ReadonlySet<string> = new Set(
   `${HOST} Promise Error Proxy console globalThis arguments await eval undefined NaN Infinity`.split(" "),
 );

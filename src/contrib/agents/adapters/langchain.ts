@@ -46,9 +46,9 @@ interface Config {
 }
 
 /**
- * The tools of an engine for LangChain: `createAgent({ tools: await toolsForLangChain(engine) })`. The run's abort signal
- * cancels calls. A text output is passed as it is, content as its texts, any other as JSON. A failed call throws a `ToolCallError`. Rejects
- * with `missing_package` where `@langchain/core` is not installed.
+ * The tools of an engine for LangChain: `createAgent({ tools: await toolsForLangChain(engine) })`. The run's abort
+ * signal cancels calls. A text output is passed unchanged, content as its texts, any other as JSON. A failed call
+ * throws a `ToolCallError`. Rejects with `missing_package` if `@langchain/core` is not installed.
  */
 export async function toolsForLangChain(
   runner: ToolRunner,

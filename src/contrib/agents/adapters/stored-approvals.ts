@@ -18,7 +18,7 @@ const KNOWN_MAX = 10_000;
 /** Newest calls of a tool that are searched for a call of another process. */
 const PAGE = 50;
 const PAGES_MAX = 20;
-/** Looks at a call that runs, and their interval. A library has its own deadline, too: the signal. */
+/** Maximum number of looks at a running call, and their interval. A library has its own deadline, too: the signal. */
 const LOOKS_MAX = 300;
 const LOOK_MS = 1_000;
 

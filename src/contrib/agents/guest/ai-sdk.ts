@@ -56,7 +56,7 @@ function isOfProvider(value: object): boolean {
   return type === "provider" || type === "provider-defined";
 }
 
-/** Since version 7, a description may be a function of the context, which a module has none of. */
+/** Since version 7, a description may be a function of the context, which a module lacks. */
 function descriptionOf(value: object): string | undefined {
   const description = methodOf(value, "description")?.({ context: undefined }) ?? memberOf(value, "description");
   return typeof description === "string" && description !== "" ? description : undefined;

@@ -21,7 +21,7 @@ const BATCH = 64;
 const SEARCH_MS = 10_000;
 /** Memory of the index of the most records that a registry may have. */
 const HEAP_MB = 1_024;
-/** Records that are no longer in force, and have not been met by a search, before the index begins anew. */
+/** Number of records no longer in force, and not met by a search, after which the index is rebuilt. */
 const STALE_MAX = 1_000;
 const BUSY = "too many searches are waiting; try again later";
 const LATE = "the search took too long; the index may still be built: try again later";

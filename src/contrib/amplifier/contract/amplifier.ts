@@ -18,7 +18,7 @@ export const AMPLIFIER_CONTRACT = Object.freeze({
   contract_version: "1.0.0",
 });
 
-/** A tool as it is described to models. */
+/** The description of a tool for models. */
 export interface AmplifierDefinition {
   readonly name: string;
   readonly description: string;

@@ -2,7 +2,7 @@ import { type ContentBlock, isMediaBlock, outputOfBlocks } from "../../../kernel
 
 type BlockKind = "text" | "json" | "image" | "document" | "video";
 
-/** The value of blocks, and their kinds where the value does not imply them. */
+/** The value of blocks, and their kinds if the value does not imply them. */
 interface BlockValue {
   readonly output: unknown;
   readonly metadata?: { readonly contentKinds: readonly BlockKind[] };
