@@ -10,7 +10,7 @@ import { normalizedName, readWheelName } from "./wheel-name.ts";
 /** Pyodide's distribution: wheels and libraries that were compiled for the interpreter that is installed. */
 export interface Distribution {
   readonly index: PackageIndex;
-  /** Compiled packages only: its wheels of pure Python are built anew, and an index has the author's own. */
+  /** Compiled packages only: its wheels of pure Python are rebuilt ones, and an index has the author's own. */
   readonly lock: PyodideLock;
   /** The lock's text as an object. */
   readonly written: unknown;

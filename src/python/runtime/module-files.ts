@@ -60,7 +60,7 @@ class ModuleReading {
   readonly #root: string;
   /** The name of the topmost package; `undefined` for a module that is in none. */
   readonly #top: string | undefined;
-  /** Modules to look for, by their dotted names. */
+  /** Modules to find, by their dotted names. */
   readonly #wanted = new Set<string>();
   #bytesLeft = SCRIPT_BYTES_MAX;
 

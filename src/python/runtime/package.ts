@@ -71,7 +71,7 @@ async function readProjectScript(folder: string, wheels: Wheels): Promise<ReadSc
   return { script: await scriptOfProject(root, entry, packages), libraries };
 }
 
-/** The requirements, with the pins of a lock beside them. */
+/** The requirements, with the pins of a lock in the same folder. */
 async function withLock(asked: readonly Requirement[], root: string, folder: string): Promise<readonly Requirement[]> {
   return [...((await readPylock(root, folder)) ?? []), ...asked];
 }

@@ -127,7 +127,7 @@ export interface LockedWheel {
   readonly file: string;
   /** In hexadecimal. */
   readonly sha256: string;
-  /** Its address; `undefined` for a file beside the lock. */
+  /** Its address; `undefined` for a file in the lock's folder. */
   readonly url: string | undefined;
 }
 

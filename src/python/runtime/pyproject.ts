@@ -10,7 +10,7 @@ export const MODULES_GROUP = "amplifier.modules";
 
 /** A project, as far as its tools need it. */
 export interface Pyproject {
-  /** Requirements of `project.dependencies`, as they are written. */
+  /** Requirements of `project.dependencies`, unchanged. */
   readonly dependencies: readonly string[];
   /** Entry points of `amplifier.modules`: `tool-filesystem` → `amplifier_module_tool_filesystem:mount`. */
   readonly modules: ReadonlyMap<string, string>;

@@ -80,7 +80,7 @@ class Conflict extends PackageError {
   }
 }
 
-/** State of a resolution beside its requirements. */
+/** State of a resolution in addition to its requirements. */
 interface Attempt {
   readonly effort: Effort;
   /** Versions whose requirements do not fit. */

@@ -3,7 +3,7 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { crc32 } from "node:zlib";
 
-/** Where systems keep compiled files of time zones (RFC 9636), as Python looks for them. */
+/** Folders in which systems keep compiled files of time zones (RFC 9636), in Python's order of search. */
 const FOLDERS = ["/usr/share/zoneinfo", "/usr/lib/zoneinfo", "/usr/share/lib/zoneinfo", "/etc/zoneinfo"];
 /** The file in the archive of Python's library, and in the package: that of the build machine. */
 export const ZONES_FILE = "zones.bin";
@@ -91,7 +91,7 @@ const CENTRAL_BYTES = 46;
 const END_BYTES = 22;
 const END_MARK = 0x06_05_4b_50;
 
-/** A zip archive without a comment, with one more file in it, as it is. Throws for another archive. */
+/** A zip archive without a comment, with one more file, uncompressed. Throws for another archive. */
 export function withFile(archive: Buffer, name: string, data: Buffer): Buffer {
   const end = archive.subarray(archive.length - END_BYTES);
   if (end.readUInt32LE(0) !== END_MARK) throw new Error("this version of Pyodide packs its library in another way");

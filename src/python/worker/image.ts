@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readFileSync, readSync } from "node:fs";
 import { join } from "node:path";
 
-/** V8's heap beside an interpreter's own memory, in MiB; the interpreter itself needs about a third of it. */
+/** V8's heap in addition to an interpreter's own memory, in MiB; the interpreter itself needs about a third of it. */
 export const PYTHON_HEAP_MB = 96;
 
 /** The contents of Python's image folder. Parts shared between isolates are in shared memory. */
