@@ -6,7 +6,7 @@ const MIB = 1024 * 1024;
 /** Maximum memory left by ended commands, in MiB: see the engine of WebAssembly in `wasi/guest`. */
 const LEFT_MB = 16;
 
-/** Commands of WASI, which have a memory of their own beside V8's heap. */
+/** Commands of WASI, which have their own memory in addition to V8's heap. */
 export const runtime: WorkerRuntime = {
   weightMb: (memoryMb) => 2 * memoryMb + LEFT_MB,
   readCode: ({ text, memoryMb }) => {

@@ -3,7 +3,7 @@ import { FILE_RIGHTS, FOLDER_RIGHTS, RIGHT } from "./abi.ts";
 import { OpenFile, OpenFolder } from "./descriptors.ts";
 import { FileNode, FolderNode, LinkNode, Quota } from "./nodes.ts";
 
-/** Space for files beside the output, in bytes. */
+/** Space for files in addition to the output, in bytes. */
 const SPARE_BYTES = 1024 * 1024;
 /** Maximum number of files, folders and links that a call creates: each one takes memory. */
 const ENTRIES_MAX = 1_000;

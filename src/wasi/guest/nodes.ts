@@ -155,7 +155,7 @@ export class FolderNode extends BaseNode {
     this.touch(nowNs);
   }
 
-  /** The list from a cookie on. A removed entry leaves the cookies of the others as they are. */
+  /** The list from a cookie on. A removed entry leaves the cookies of the others unchanged. */
   *list(from: bigint): Generator<Listed, void> {
     if (from <= 0n) yield { name: ".", node: this, next: 1n };
     if (from <= 1n) yield { name: "..", node: this.parent ?? this, next: FIRST_COOKIE };

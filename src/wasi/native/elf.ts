@@ -15,7 +15,7 @@ const TYPES: ReadonlyMap<number, string> = new Map([
 ]);
 const PROGRAMS: readonly number[] = [2, 3];
 
-/** EM_*, with Node's names of architectures where they exist. */
+/** EM_*, with Node's names of architectures if they exist. */
 const MACHINES: ReadonlyMap<number, string> = new Map([
   [0x03, "ia32"],
   [0x08, "mips"],

@@ -32,7 +32,7 @@ function quoted(name = ""): string {
   return JSON.stringify(name.slice(0, NAME_SHOWN));
 }
 
-/** Names of a component's exports, as far as they can be read. Looks at no more than its limits allow. */
+/** Readable names of a component's exports, within the limits. */
 function exportsOf(bytes: Uint8Array): readonly string[] {
   const names: string[] = [];
   try {
