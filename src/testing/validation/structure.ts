@@ -4,7 +4,7 @@ import type { ModuleReport } from "../../kernel/tool/registrar.ts";
 import { eventsIn } from "../../contrib/amplifier/contributions.ts";
 import { type Check, error, info, languageOf, pass, warning } from "./check.ts";
 
-/** Description of a mounted Amplifier module, as far as it is checked here. */
+/** The checked part of the description of a mounted Amplifier module. */
 interface Described {
   readonly mounts?: unknown;
   readonly returned?: unknown;
