@@ -186,9 +186,9 @@ export const OWN_NAMES = [
 export const FILES_FOLDER = "/tool";
 
 /**
- * Key of the registry of symbols under which the global object of an instance has the files that its bundle brought: an
- * object without a prototype, from absolute paths below `FILES_FOLDER` to a text, or to `{ base64 }` for a file that is
- * no UTF-8. Absent if the bundle brought none.
+ * Key in the registry of symbols under which the global object of an instance has the files of its bundle: an object
+ * without a prototype, from absolute paths below `FILES_FOLDER` to a text, or to `{ base64 }` for a file that is no
+ * UTF-8. Absent if the bundle has none.
  */
 export const FILES_KEY = "glovebox.files";
 
@@ -256,7 +256,7 @@ export interface McpOperation extends OperationBase {
  */
 export interface OpenApiOperation extends OperationBase {
   readonly kind: "openapi";
-  /** As it is sent. */
+  /** The method in requests. */
   readonly method: string;
   /** Path below the server's URL, with parameters in braces: `/repos/{owner}`. It may have a query that is always the same. */
   readonly path: string;
@@ -264,7 +264,7 @@ export interface OpenApiOperation extends OperationBase {
   readonly body: OpenApiBody | null;
   /** The media type to accept; `null` for none. */
   readonly accept: string | null;
-  /** Whether the output has chosen headers of the answer beside its body: `{ body, headers }`. */
+  /** Whether the output has chosen headers of the answer in addition to its body: `{ body, headers }`. */
   readonly hasHeaders: boolean;
   /** Whether files in the body may be paths of mounts. */
   readonly takesPaths: boolean;
@@ -279,7 +279,7 @@ export interface OpenApiForm {
   readonly style:
     "simple" | "label" | "matrix" | "form" | "spaceDelimited" | "pipeDelimited" | "deepObject" | "cookie" | "json";
   readonly isExploded: boolean;
-  /** Whether reserved characters are written as they are. Default: false. */
+  /** Whether reserved characters are written unencoded. Default: false. */
   readonly isReserved?: boolean;
   /** For a part of `multipart/form-data`, if the document names it. */
   readonly mediaType?: string;

@@ -4,7 +4,7 @@ import type { ToolContext, ToolFacts } from "../tool-context.ts";
 // Captured before a tool can change it.
 const { get } = Reflect;
 
-/** A tool as the realm calls it. `command` names an operation beside the main one, if the contract has any. */
+/** The realm's function for a tool. `command` names an operation other than the main one, if the contract has any. */
 export type ToolFunction = (input: unknown, context: ToolContext, command: string | undefined) => unknown;
 
 /** Exports of a module. */

@@ -11,7 +11,7 @@ export function addLibraries(libraries: readonly Library[]): void {
   LIBRARIES.push(...libraries);
 }
 
-/** Maximum number of values of a module that are looked at. */
+/** Maximum number of examined values of a module. */
 const VALUES_MAX = 2_000;
 
 /** An object of a module that is a tool, or a server of tools. */

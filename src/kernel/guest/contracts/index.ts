@@ -55,7 +55,7 @@ export function adapterNamed(name: string): Adapter {
 
 /**
  * Exports of a module: those of a CommonJS module are all properties of its default export. If that is a function, it
- * is the default export too, as Node.js imports such a module; and so is its `run`, beside `spec`.
+ * is the default export too, as Node.js imports such a module; and so is its `run`, with `spec`.
  */
 export function exportsOf(module: object): Exports {
   const inner: unknown = Reflect.get(module, "default");

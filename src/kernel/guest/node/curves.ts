@@ -162,7 +162,7 @@ export function verifyWhole(
     if (curve.kind === "akp") return lattices().verify(curve.name, data, signature, key, context);
     const { edwards } = octetFunctions(curve.name);
     if (edwards === null) return false;
-    // A key of a small order signs everything, and so does a signature that starts with such a point.
+    // A key of a small order makes every signature valid, and so does a signature that starts with such a point.
     const { Point } = edwards;
     if ([key, signature.subarray(0, curve.size)].some((point) => Point.fromBytes(point).isSmallOrder())) return false;
     return edwards.verify(signature, data, key, { ...context, zip215: false });

@@ -117,7 +117,7 @@ function called(method: Method): (...args: unknown[]) => void {
 
 const { normalize } = paths as { normalize(path: string): string };
 
-/** The bytes of a file that the tool's bundle brought. */
+/** The bytes of a file in the tool's bundle. */
 function fileAt(path: unknown): Uint8Array | undefined {
   return bundleFileAt(normalize(String(pathOf(path) as string)), library.host.call());
 }

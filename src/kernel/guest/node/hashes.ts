@@ -132,7 +132,7 @@ const HASHES: ReadonlyMap<string, CHash> = new Map<string, CHash>([
   ["sha512224", sha512_224],
   ["sha512256", sha512_256],
 ]);
-/** Further hash functions, evaluated when a name asks for one. */
+/** Further hash functions, evaluated when one is requested by name. */
 const rare = (): typeof Rare => library.load("rare-hashes") as unknown as typeof Rare;
 
 /** Names of Node's list of hash functions. */
@@ -169,7 +169,7 @@ function plainName(name: string): string {
   return plain === "rmd160" || plain === "ripemd" ? "ripemd160" : plain;
 }
 
-/** A hash function; `undefined` if there is no such one. */
+/** A hash function; `undefined` if there is none. */
 export function hashNamed(name: string): CHash | undefined {
   const plain = plainName(name);
   return HASHES.get(plain) ?? rare().HASHES.get(plain);

@@ -19,7 +19,7 @@ for (const [name, value] of Object.entries({
   }
 }
 
-// The package reaches for streams of the web in Node's own way, which a realm has not.
+// The package accesses streams of the web in Node's own way, which a realm lacks.
 const readable = classes["Readable"] as NodeModule & { from(chunks: object, options: object): object };
 const fromWeb = (stream: object, options: object = {}): object =>
   readable.from(stream, { objectMode: false, ...options });

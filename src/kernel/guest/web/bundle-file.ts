@@ -23,7 +23,7 @@ export function isFileUrl(href: string): boolean {
   return href.startsWith("file:");
 }
 
-/** A file that the bundle of a call's tool brought, which needs no host; `undefined` for any other. */
+/** A file in the bundle of a call's tool, which needs no host; `undefined` for any other. */
 export function readBundleFile(href: string, call: FetchCall | null): DataUrl | undefined {
   const path = pathOf(href);
   const bytes = path === undefined ? undefined : bundleFileAt(path, call);

@@ -29,7 +29,7 @@ export function drawTable(data: unknown, wanted: readonly string[] | undefined):
       for (const name of Object.keys(row)) if (columns.size < COLUMNS_MAX) columns.add(name);
     return row;
   });
-  // The values column comes last, wherever its first row was.
+  // The values column comes last, for any place of its first row.
   const ordered: Column[] = [...columns].filter((column) => column !== VALUES);
   if (columns.has(VALUES)) ordered.push(VALUES);
   const head = ["(index)", ...ordered.map((column) => (column === VALUES ? "Values" : column))];

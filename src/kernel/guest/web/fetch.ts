@@ -76,7 +76,7 @@ function messageOf({ url, method, headers, redirect }: RequestState, body: Part 
   return { url: hash < 0 ? url : url.slice(0, hash), method, headers: headers.entries, body, redirect };
 }
 
-/** A request's body as it is sent: as text if possible, because the host replaces secrets only in text. */
+/** The transmitted form of a request's body: text if possible, because the host replaces secrets only in text. */
 async function partOf({ body }: RequestState): Promise<Part | null> {
   if (body === null) return null;
   const text = body.takeText();

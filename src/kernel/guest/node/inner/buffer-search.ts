@@ -16,7 +16,7 @@ export function search(
     named = from;
     from = undefined;
   }
-  // A number in the place of the encoding is where the search ends.
+  // A number in place of the encoding is the end of the search.
   if (typeof named === "number")
     return search(bytes.subarray(0, Math.max(0, named)), wanted, from, undefined, isForward);
   let at = Math.trunc(Number(from));

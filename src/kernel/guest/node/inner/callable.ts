@@ -11,7 +11,7 @@ interface Target {
 }
 type Function = (this: object, ...args: never[]) => unknown;
 
-/** The class that such a class extends, in the place of `Base`. */
+/** The class that such a class extends, in place of `Base`. */
 export function rootOf<T>(Base: T): T {
   const root = function (this: unknown, ...args: never[]): unknown {
     const into = (new.target as Target | undefined)?.[INTO];
@@ -24,7 +24,7 @@ export function rootOf<T>(Base: T): T {
   return root as T;
 }
 
-/** The class, as it is exported. */
+/** The exported class. */
 export function callable<T extends new (...args: never[]) => object>(Class: T): T {
   const { name, prototype } = Class as unknown as { name: string; prototype: object };
   const made = function (this: unknown, ...args: never[]): unknown {

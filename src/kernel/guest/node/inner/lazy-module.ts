@@ -71,7 +71,7 @@ export function copyMembers(from: object, to: NodeModule): void {
   }
 }
 
-/** A setter that puts a value in the place of a getter. */
+/** A setter that replaces a getter by a value. */
 export function replacing(key: PropertyKey) {
   return function (this: object, value: unknown): void {
     defineProperty(this, key, { value, writable: true, enumerable: true, configurable: true });

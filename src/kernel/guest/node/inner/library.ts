@@ -48,7 +48,7 @@ export interface LibraryPart {
   readonly shared?: NodeModule | ((...args: never[]) => unknown);
   /** The same of several modules, by their names. */
   readonly modules?: { readonly [name: string]: NodeModule };
-  /** The exports for the packages of the library itself, where they differ. */
+  /** The exports for the packages of the library itself, if they differ. */
   readonly packages?: NodeModule;
   /** Prototypes that only objects of its classes lead to: frozen as well. */
   readonly hidden?: readonly object[];
