@@ -22,7 +22,8 @@ declare module "../../kernel/engine/options.ts" {
 /** The store of connectors' logins: a file, or Redis for engines on several machines. Sealed. */
 export interface LoginOptions {
   /**
-   * Path of a file that engines of one machine share, or `:memory:`. Default: the file `logins.sqlite` of `stateDir`.
+   * Path of a file that engines of one machine share, or `:memory:`. Without it and `url`, the file `logins.sqlite` of
+   * `stateDir` is used.
    */
   readonly path?: string;
   /** Redis or Valkey instead of a file. Needs a secret. */
@@ -30,8 +31,8 @@ export interface LoginOptions {
   /** Name of the fleet: engines with the same name and Redis share logins. Default `default`. */
   readonly fleet?: string;
   /**
-   * Text of at least 16 characters from which the key is derived. Default: a random key in a second file in the same
-   * folder.
+   * Text of at least 16 characters from which the key is derived. Default: a random key in a file of the same name with
+   * the suffix `.key`.
    */
   readonly secret?: string;
 }

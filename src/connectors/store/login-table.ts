@@ -4,7 +4,9 @@ export type LoginStoreOptions =
       readonly kind: "file";
       /** An absolute path, or `:memory:`. */
       readonly path: string;
-      /** Text from which the key is derived; `null` for a random key in a second file in the same folder. */
+      /**
+       * Text from which the key is derived; `null` for a random key in a file of the same name with the suffix `.key`.
+       */
       readonly secret: string | null;
     }
   | { readonly kind: "redis"; readonly url: string; readonly fleet: string; readonly secret: string };

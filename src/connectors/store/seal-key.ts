@@ -8,8 +8,8 @@ const KEY_BYTES = 32;
 const HEX = /^[0-9a-f]{64}\n?$/;
 
 /**
- * The key in the folder of a store of logins: `logins.sqlite.key`, which only its owner can read. It is made with the
- * store. A copy of the store alone, such as a backup, reveals no login.
+ * The key of a store of logins, in a file next to it: `logins.sqlite.key`, which only its owner can read. It is made
+ * with the store. A copy of the store alone, such as a backup, reveals no login.
  */
 export function readKey(store: string): Buffer {
   if (store === IN_MEMORY) return randomBytes(KEY_BYTES);
