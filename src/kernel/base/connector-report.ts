@@ -36,7 +36,7 @@ export interface LoginStatus {
   readonly state: "unused" | "ready" | "needed" | "failing";
   /** The reason for the missing token, with advice. */
   readonly reason: string | null;
-  /** Tenants that need a login of their own, at most 100. */
+  /** Tenants that need their own login, at most 100. */
   readonly tenants: readonly string[];
 }
 
@@ -48,7 +48,7 @@ export interface LoginReport {
   readonly state: "ready" | "needed" | "failing";
   /** The reason for the missing token; `null` if there is one. */
   readonly reason: string | null;
-  /** Outcome of a renewal; `null` where none was tried. */
+  /** Outcome of a renewal; `null` if none was tried. */
   readonly renewal: "renewed" | "refused" | "failed" | null;
 }
 

@@ -127,8 +127,8 @@ export function parseForWriting(text: string): unknown {
 }
 
 /**
- * The same for JSON that programs write: a long integer stays a number where JSON writes that number with these digits.
- * So does a copy have the numbers of its original.
+ * The same for JSON that programs write: a long integer stays a number if JSON writes that number with these digits. So
+ * a copy has the numbers of its original.
  */
 export function parseWritten(text: string): unknown {
   return mayHaveLongInteger(text) ? parseMarked(text, readWritten) : parse(text);

@@ -15,7 +15,7 @@ export function memberOf(value: unknown, name: string): unknown {
   return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 }
 
-/** Characters without a glyph of their own: controls, formats, surrogates, line and paragraph ends. */
+/** Characters without a glyph: controls, formats, surrogates, line and paragraph ends. */
 export const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
 
 /** These, and what fonts leave out, such as selectors of variants, which can hold a text of their own. */
@@ -115,7 +115,7 @@ export function parseWithin(
   return isDeep ? { excess: TOO_DEEP } : { value };
 }
 
-/** Whether a parsed value is nested deeper than so many levels; does not look further down. */
+/** Whether a parsed value is nested deeper than a number of levels; does not look further down. */
 function isDeeper(value: unknown, levels: number): boolean {
   if (typeof value !== "object" || value === null) return false;
   if (levels === 0) return true;
@@ -142,8 +142,7 @@ function isSimple(text: string, valuesMax: number, openedMax: number): boolean {
 }
 
 /**
- * Length of a text in UTF-8 bytes; the cheaper `text.length` where even the worst case (3 bytes per unit) fits the
- * limit.
+ * Length of a text in UTF-8 bytes; the cheaper `text.length` if even the worst case (3 bytes per unit) fits the limit.
  */
 export function byteLength(text: string, limit: number): number {
   return text.length * 3 <= limit ? text.length : Buffer.byteLength(text);

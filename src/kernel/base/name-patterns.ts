@@ -11,7 +11,7 @@ export function isAmong(patterns: readonly string[] | undefined, name: unknown):
   return patterns === undefined || (typeof name === "string" && patterns.some((pattern) => matchesName(pattern, name)));
 }
 
-/** The narrower of two patterns; `null` where neither matches all that the other does. */
+/** The narrower of two patterns; `null` if neither matches all names of the other. */
 export function narrowerOf(one: string, other: string): string | null {
   if (matchesName(other, one)) return one;
   return matchesName(one, other) ? other : null;

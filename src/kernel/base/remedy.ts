@@ -24,7 +24,7 @@ export function configRemedy(path: readonly string[], value: JsonValue): Remedy 
   };
 }
 
-/** The setting with which a call that found so many others waiting would have waited as well. */
+/** The setting with which a call that met this number of waiting calls would have waited as well. */
 export function widerQueue(maxQueued: number): Remedy {
   return configRemedy(["queue", "maxQueued"], Math.max(1, maxQueued * 2));
 }

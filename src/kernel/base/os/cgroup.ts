@@ -68,7 +68,7 @@ export function releaseGroups(): void {
   problem = null;
 }
 
-/** Makes a group with these limits; `null` where groups are not used. Never throws. */
+/** Makes a group with these limits; `null` if groups are not used. Never throws. */
 export function openGroup(kind: GroupKind, limits: GroupLimits): ControlGroup | null {
   if (state?.kind !== "delegated") return null;
   const directory = path.join(state.directory, `glovebox.${process.pid}.${threadId}.${++made}.${kind}`);
@@ -133,7 +133,7 @@ export function findDelegation(root = "/"): Delegation {
     for (const name of ["", "cgroup.procs", "cgroup.subtree_control"]) {
       accessSync(path.join(directory, name), constants.W_OK);
     }
-    // The kernel refuses limits for the children of a group with processes of its own.
+    // The kernel refuses limits for the children of a group that itself has processes.
     if (read(directory, "cgroup.procs") !== "") return off(`other processes are in the group above; ${REMEDY}`);
     const missing = NEEDED.filter((name) => !words(directory, "cgroup.controllers").includes(name));
     if (missing.length > 0) return off(`the group has no controller for ${missing.join(" and ")}; ${REMEDY}`);
@@ -143,7 +143,7 @@ export function findDelegation(root = "/"): Delegation {
   return { kind: "delegated", directory };
 }
 
-/** Directory of this process's group; `null` where none is visible. */
+/** Directory of this process's group; `null` if none is visible. */
 function ownDirectory(root: string): string | null {
   const [, own] = /^0::(\/.*)$/m.exec(readFileSync(path.join(root, "proc/self/cgroup"), "utf8")) ?? [];
   if (own === undefined || own.split("/").includes("..")) return null;

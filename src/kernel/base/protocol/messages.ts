@@ -51,7 +51,7 @@ export interface ReplayPlan {
 /** The `fired`-th timer turn of a call began at this time instead of its due time. */
 export type LateTimer = readonly [fired: number, nowMs: number];
 
-/** From the response at this index on, so many of a call were delivered in one turn. */
+/** From the response at this index on, this number of a call's responses was delivered in one turn. */
 export type SharedTurn = readonly [at: number, count: number];
 
 /** Adds a turn to those that a call's responses shared, unless no call with so many responses can have had it. */
@@ -140,7 +140,7 @@ export interface SettleMessage extends Pick<CapabilityCall, "step" | "attempt">,
   readonly kind: "settle";
   readonly callNumber: number;
   readonly ok: boolean;
-  /** The value as JSON, or a `Failure` where `ok` is false. */
+  /** The value as JSON, or a `Failure` if `ok` is false. */
   readonly payload: string;
 }
 
@@ -194,7 +194,7 @@ export interface DoneMessage {
   readonly turns: string;
   /** `[level, message][]`; empty if nothing was logged. */
   readonly logs: string;
-  /** The output, or a `Failure` where `ok` is false. */
+  /** The output, or a `Failure` if `ok` is false. */
   readonly payload: string;
   /** A long output in parts: `payload` is empty then. */
   readonly parts?: readonly string[];

@@ -25,9 +25,9 @@ export interface RecordedJournal {
   readonly asks: readonly RecordedAsk[];
   /** Responses, in order of delivery. */
   readonly answers: readonly RecordedAnswer[];
-  /** Timers that fired late: the number of timer turns by then, and the call's clock. Missing where none did. */
+  /** Timers that fired late: the number of timer turns by then, and the call's clock. Missing if none did. */
   readonly late?: readonly LateTimer[];
-  /** Answers that reached the call in one turn: index of the first, and their number. Missing where each had its own. */
+  /** Answers that reached the call in one turn: index of the first, and their number. Missing if each had its own. */
   readonly together?: readonly SharedTurn[];
 }
 

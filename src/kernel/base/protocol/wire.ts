@@ -320,7 +320,7 @@ function outputIn([first = "", ...others]: readonly string[]): ToHost | null {
   return message.kind === "ran" ? { ...message, parts } : null;
 }
 
-/** Index after so many fields of a line; 0 if there are fewer. */
+/** Index after a number of fields of a line; 0 if there are fewer. */
 function afterFields(line: string, count: number): number {
   let at = 0;
   for (let field = 0; field < count; field++) {

@@ -86,7 +86,7 @@ export function* chunkedOf(parts: readonly string[]): Pieces<ChunkedText> {
   return text;
 }
 
-/** A part of a text, as a text of its own. */
+/** A part of a text, as a separate text. */
 export function* partOf(text: ChunkedText, start: number, end: number): Pieces<ChunkedText> {
   const part = new ChunkedText();
   for (let at = start; at < end; at += CHUNK) {

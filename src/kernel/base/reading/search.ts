@@ -19,7 +19,7 @@ export type Place = readonly [at: number, length: number];
 /** A place where a text was found. */
 export interface Hit {
   readonly at: number;
-  /** JSON pointer of the value in which it is; `null` of a text, and of a long pointer. */
+  /** JSON pointer of its value; `null` in a text, and for a long pointer. */
   pointer: string | null;
   /** The text around it. */
   readonly excerpt: string;

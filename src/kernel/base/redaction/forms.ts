@@ -66,7 +66,7 @@ function formFieldOf(value: string): string {
   return new URLSearchParams([["", value]]).toString().slice(1);
 }
 
-/** Writes a text by its UTF-16 units, as JSON's escapes do; pairs of surrogates stay together where none is escaped. */
+/** Writes a text by its UTF-16 units, as JSON's escapes do; pairs of surrogates stay together if neither is escaped. */
 function rewrite(text: string, write: Writer): string {
   return text.replaceAll(/[\ud800-\udbff][\udc00-\udfff]|[^]/g, write);
 }

@@ -98,7 +98,7 @@ export class RedactedStream {
     let [start, shown, isShown] = [end - bytes.length, ownShown, false];
     for (let last = this.#regions.at(-1); last !== undefined && last.end > start; last = this.#regions.at(-1)) {
       this.#regions.pop();
-      // Where both begin together, the form found later is the longer one.
+      // If both begin together, the form found later is the longer one.
       if (last.start < start) [start, shown, isShown] = [last.start, last.shown, last.isShown];
     }
     this.#regions.push({ start, end, shown, isShown });

@@ -5,7 +5,7 @@ export interface Base64 {
   readonly base64: string;
 }
 
-/** Media with their format, as the Strands SDK has them: with the bytes, or with the place where those are. */
+/** Media with their format, in the form of the Strands SDK: with the bytes, or with the place of the bytes. */
 export interface Media {
   readonly format: string;
   /** Documents have one. */

@@ -88,7 +88,7 @@ export function newCompiler(
     logger: false,
     verbose: true,
     useDefaults: true,
-    // Without this, `required: ["toString"]` would hold for every object.
+    // Without this, `required: ["toString"]` would be met by every object.
     ownProperties: true,
     // Inlining a definition at each reference turns a small schema into gigabytes of code.
     inlineRefs: false,

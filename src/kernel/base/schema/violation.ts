@@ -62,7 +62,7 @@ function toViolation(error: ErrorObject): Violation {
     const received = describeValue(value);
     return { pointer, keyword, expected, received, message: `${place} is not allowed; expected ${expected}` };
   }
-  // Property names are strings without a pointer of their own.
+  // Property names are strings without a pointer.
   if (error.propertyName !== undefined || keyword === "propertyNames") {
     const received = `the name ${quote(named ?? "")}`;
     const message = `the name of ${place} must be ${expected}`;
