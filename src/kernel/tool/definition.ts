@@ -158,8 +158,8 @@ export interface ToolInfo<Name extends string = string> {
    */
   readonly registrant: string;
   /**
-   * Commands of an AgentSpace tool, as far as its code shows them: texts with which `execute_command` compares the name
-   * that it is given. Absent: it has no commands.
+   * Commands of an AgentSpace tool, as far as its code shows them: texts with which `execute_command` compares the
+   * given name. Absent: it has no commands.
    */
   readonly commands?: readonly string[];
   /** The only tenant whose calls find it: another tenant may have a tool of the same name. Absent: all tenants. */

@@ -19,7 +19,7 @@ export interface KvHost {
   get(key: string): Promise<JsonValue>;
   /** The value with its version: distinguishes a stored `null` from a missing key. */
   entry(key: string): Promise<{ readonly value: JsonValue; readonly version: number } | null>;
-  /** The new version, or `null` where `ifVersion` or `ifAbsent` did not hold. */
+  /** The new version, or `null` if `ifVersion` or `ifAbsent` was not met. */
   set(
     key: string,
     value: unknown,

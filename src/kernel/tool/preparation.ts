@@ -1,6 +1,6 @@
 /** Receives the preparation of tools in this process: a starting engine has no API to ask yet. */
 export interface PreparationListener {
-  /** So many more tools are to be prepared. */
+  /** Called with the number of further tools to prepare. */
   readonly onFound: (count: number) => void;
   /** The source of this name is prepared, or cannot be. */
   readonly onEnded: (name: string) => void;

@@ -256,7 +256,7 @@ export async function prepareTool(given: ToolDefinition, context: PrepareContext
   refuseLiveTool(given);
   const definition = checkDefinition(withJsonSchemas(given));
   const { name } = definition;
-  // Both at once where both are the operator's. The bundler's errors are reported first.
+  // In parallel if both are the operator's. The bundler's errors are reported first.
   const bundling = bundleDefinition(definition, bundleContext(context));
   const compiling = checksOf(definition, context);
   compiling.catch(() => undefined);

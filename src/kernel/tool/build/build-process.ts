@@ -59,7 +59,7 @@ const FLAGS = [
   "--no-warnings",
   `--max-old-space-size=${HEAP_MB}`,
 ];
-/** Where bubblewrap reads its filter. */
+/** Descriptor from which bubblewrap reads its filter. */
 const FILTER_FD = 3;
 /** Exit codes from here on name a signal. */
 const SIGNALLED = 128;

@@ -66,7 +66,7 @@ export class FrameReader {
     return frame;
   }
 
-  /** The bytes behind the head; `undefined` if it is not complete. */
+  /** The bytes after the head; `undefined` if it is not complete. */
   #readStart(chunk: Buffer): Buffer | undefined {
     const bytes = this.#start.length === 0 ? chunk : Buffer.concat([this.#start, chunk]);
     this.#start = bytes;
@@ -90,7 +90,7 @@ class BodyReader {
   readonly #lengths: readonly number[];
   readonly #texts: string[] = [];
   #parts: string[] = [];
-  /** Bytes of the text under way that have come. */
+  /** Received bytes of the current text. */
   #size = 0;
   #decoder = new StringDecoder();
 
@@ -115,7 +115,7 @@ class BodyReader {
     return { head: this.#head, texts: this.#texts };
   }
 
-  /** Bytes of the text under way; `undefined` behind the last. */
+  /** Bytes of the current text; `undefined` after the last. */
   #wanted(): number | undefined {
     return this.#lengths[this.#texts.length];
   }

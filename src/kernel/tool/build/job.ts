@@ -57,7 +57,7 @@ export interface ModuleAnswer {
   readonly texts: readonly string[];
 }
 
-/** An archive to unpack into a folder that is not there yet, in a temporary folder of the engine. */
+/** An archive to unpack into a new folder, in a temporary folder of the engine. */
 export interface UnpackJob {
   readonly kind: "unpack";
   readonly archive: string;

@@ -62,7 +62,7 @@ export function giveUpSandbox(reason: string): void {
   givenUpMs = performance.now();
 }
 
-/** Shows the file of a job's module in sandboxes that start from now on. Those in `node_modules` are there. */
+/** Shows the file of a job's module in sandboxes that start from now on. Those in `node_modules` are visible anyway. */
 export function showModule(url: string): void {
   const file = fileURLToPath(url);
   const isThere = [...own(), ...moduleFolders()].some((folder) => file.startsWith(folder));

@@ -79,7 +79,7 @@ export async function bundleHere(input: BundleInput): Promise<Bundle> {
     return bundleWith(new ToolFiles(root), sourcefile, stdin, input.name);
   };
   // `a < b > (c)` means different things in JavaScript and TypeScript, so TypeScript is tried only if JavaScript fails.
-  // Where types are likely, both builds start at once; both are awaited, so that no build outlives the call.
+  // If types are likely, both builds start at once; both are awaited, so that no build outlives the call.
   const asScript = asText("js");
   const asTyped = looksTyped(contents) ? asText("ts") : undefined;
   await Promise.allSettled([asScript, asTyped]);

@@ -2,7 +2,7 @@ import { NODE_NAME } from "../../guest/host.ts";
 
 const ASSIGNED = /\b(?:globalThis|window)\.([A-Za-z_$][\w$]*)\s*(?:\|\||\?\?)?=(?![=>])/g;
 const MAX_NAMES = 100;
-/** Names with a meaning of their own for the bundler, and names that cannot be free variables. */
+/** Names with a special meaning for the bundler, and names that cannot be free variables. */
 const NOT_FREE = (
   "globalThis global require module exports break case catch class const continue debugger default delete do else enum " +
   "export extends false finally for function if import in instanceof new null return super switch this throw true try " +

@@ -94,7 +94,10 @@ function whole(reason: string): CallHalf {
 
 interface FoundTool {
   readonly tool: ObjectExpression;
-  /** The constant that holds the tool, if it is not exported directly, and how often its definition and export name it. */
+  /**
+   * The constant that holds the tool, if it is not exported directly, and the number of its uses in definition and
+   * export.
+   */
   readonly name?: string;
   readonly mentions: number;
 }

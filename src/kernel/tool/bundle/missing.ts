@@ -105,7 +105,7 @@ export async function isForBrowsers(file: string, { leftOut }: Manifest): Promis
   return isLacking(await readFile(file, "utf8"));
 }
 
-/** Whether a module of a form for browsers cannot do its work in an isolate, where Node's could. */
+/** Whether a module of a form for browsers cannot work in an isolate, and Node's could. */
 export function isLacking(text: string): boolean {
   return SAYS_SO.test(text) || needsDocument(text);
 }

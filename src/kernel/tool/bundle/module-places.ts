@@ -70,7 +70,7 @@ export class ModulePlaces {
     return { contents: `${start}${brought.join("")}export default ${value};\n`, loader: "js" };
   }
 
-  /** A file that a module names; `undefined` if it is not there, or not the tool's to read. */
+  /** A file that a module names; `undefined` if it does not exist, or the tool may not read it. */
   async #bring(shown: string, name: string): Promise<Buffer | undefined> {
     const importer = this.#files.fileOf(shown);
     if (importer === undefined || !RELATIVE.test(name)) return undefined;
@@ -109,7 +109,7 @@ async function withPlace(contents: string, options: TransformOptions): Promise<s
 
 /**
  * A module with its own `__dirname` and `__filename`, if it names them and does not define them: on the line of its
- * first statement, behind its directives. `meta`: the name that it has for its `import.meta`.
+ * first statement, after its directives. `meta`: its name for its `import.meta`.
  */
 async function withFolder(contents: string, meta: string | undefined, options: TransformOptions): Promise<string> {
   const names = ["dirname", "filename"].filter((one) => contents.includes(`__${one}`));

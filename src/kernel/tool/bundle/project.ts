@@ -106,7 +106,7 @@ export class Project {
     return this.#configs.files;
   }
 
-  /** Where an import leads by the project's tsconfig.json, best first. Nowhere for a package that it imports. */
+  /** Targets of an import by the project's tsconfig.json, best first. None for an import by a package. */
   async targets(specifier: string, importer: string | undefined): Promise<readonly string[]> {
     if (importer === undefined || specifier.startsWith(".") || !this.isOwn(importer)) return [];
     return this.#configs.targets(specifier, path.dirname(importer));

@@ -33,7 +33,7 @@ export const NO_MEDIA: Loss = { of: "result", field: "output", why: "images, aud
 /** Loss of contracts whose results have places for texts and images. */
 export const IMAGES_ONLY: Loss = { of: "result", field: "output", why: "audio and files are named, not shown" };
 
-/** Loss of contracts that write content in a form of their own. */
+/** Loss of contracts that write content in another form. */
 export const CONTENT_LOSS: Loss = { of: "result", field: "output", why: "content is read as its parts" };
 
 /** Further losses of contracts whose results are only text. */

@@ -24,7 +24,7 @@ export interface ToolRunner<Tools = unknown> {
   describeMissing?(name: string): string;
   /** Never rejects: every failure is in the result. */
   execute(call: ToolCall, options?: RunOptions): Promise<ToolResult>;
-  /** Calls of its caller that wait; `undefined` where none can. */
+  /** Waiting calls of its caller; `undefined` if calls cannot wait. */
   waits?(options?: Pick<RunOptions, "tenant">): OwnWaits | undefined;
   /** The tools in the form for models: with `read_output`, and with long outputs cut. Absent if no output is long. */
   forModels?(options?: ModelOptions): ModelRunner;
@@ -69,7 +69,7 @@ export interface ModelRunner extends ToolRunner {
   readonly readsOn: boolean;
   /** Runs a call. Never rejects. `execute` returns the `shown` part. */
   answerCall(call: ToolCall, options?: RunOptions): Promise<ModelAnswer>;
-  /** A result that is there already, as the model reads it. */
+  /** An existing result, in the form for the model. */
   showResult?(result: ToolResult, options?: RunOptions): Promise<ModelAnswer>;
 }
 

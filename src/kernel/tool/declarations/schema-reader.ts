@@ -150,7 +150,7 @@ class SchemaReader {
     return { type, named };
   }
 
-  /** Whether there is room for another node, with as many characters of the schema in it. */
+  /** Whether there is room for another node, with this number of characters of the schema in it. */
   #take(chars: number): boolean {
     if (this.#nodes >= NODES_MAX || this.#chars + chars > CHARS_MAX) return false;
     this.#nodes++;

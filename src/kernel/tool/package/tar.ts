@@ -31,7 +31,7 @@ const unzip = promisify(gunzip);
 
 /**
  * The entries of a gzipped tar archive. Rejects with a `PackageError` if one is not a file or folder, or if the archive
- * is damaged, truncated or has data behind its end.
+ * is damaged, truncated or has data after its end.
  */
 export async function readTar(packed: Buffer, maxBytes: number): Promise<readonly ArchiveEntry[]> {
   const tar = await unzipped(packed, unpackedMax(packed.length, maxBytes));

@@ -138,7 +138,7 @@ function agreesWith(local: LocalFileHeader, entry: Entry): boolean {
   );
 }
 
-/** Entries must not overlap, and no data may be before, between or behind them except data descriptors. */
+/** Entries must not overlap, and no data may be before, between or after them except data descriptors. */
 function checkExtents(extents: readonly Extent[], directoryStart: number): void {
   let at = 0;
   let hasDescriptor = false;
@@ -159,7 +159,7 @@ type Inflated = { readonly buffer: Buffer; readonly engine: { readonly bytesWrit
 /** With `info`, zlib also returns its engine, which its types do not declare. */
 const inflate = promisify(inflateRaw) as (data: InputType, options: ZlibOptions) => Promise<unknown>;
 
-/** `undefined` if data are left behind the compressed stream. Rejects if it inflates to more than `size`. */
+/** `undefined` if there are data after the compressed stream. Rejects if it inflates to more than `size`. */
 async function inflated(packed: Buffer, size: number): Promise<Buffer | undefined> {
   const options = { maxOutputLength: Math.max(size, 1), info: true };
   const { buffer, engine } = (await inflate(packed, options)) as Inflated;

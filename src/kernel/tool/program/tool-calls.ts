@@ -1,6 +1,6 @@
 import type { Node } from "acorn";
 
-/** A call of a tool in a program's text. Lines and columns count from 1; the end is behind the last character. */
+/** A call of a tool in a program's text. Lines and columns count from 1; the end is after the last character. */
 export interface ToolCallPlace {
   /** `github.list_issues` */
   readonly tool: string;
