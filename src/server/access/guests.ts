@@ -7,7 +7,7 @@ import { CALLER_SCHEMA, type CallerGrant, type KeyGrant } from "./key-options.ts
 
 /** Maximum number of usage accounts; beyond it, the one not used for the longest time restarts. */
 const ACCOUNTS_MAX = 10_000;
-/** Maximum number of names in metrics and the log: as many as there may be keys. */
+/** Maximum number of names in metrics and the log: the same as that of keys. */
 const NAMES_MAX = 1_000;
 const NAME_SHOWN_MAX = 64;
 const UNNAMED = "unnamed";
@@ -41,7 +41,7 @@ export class Guest implements Caller {
   }
 }
 
-/** The registrant of tools that come without a key, where administration is open. */
+/** The registrant of tools from callers without a key, if administration is open. */
 const LOCAL = "local";
 
 /** Registrant of a caller's tools. */

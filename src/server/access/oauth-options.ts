@@ -19,7 +19,7 @@ export const ALGORITHMS = [
   "Ed25519",
 ] as const;
 
-/** Where tokens are checked that are not verified here (RFC 7662), and with which credentials. */
+/** The endpoint that checks tokens which are not verified here (RFC 7662), with its credentials. */
 export interface IntrospectionOptions {
   readonly url: string;
   readonly clientId: string;

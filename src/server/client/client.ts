@@ -43,7 +43,7 @@ export type CallUpdate<Output = unknown> =
   | { readonly type: "capability"; readonly event: CapabilityUpdate }
   /** The call waits for a person, and is kept: with the option `pause: "wait"` its result may still come. */
   | { readonly type: "paused"; readonly id: string; readonly message: string }
-  /** The server has left out as many updates, as the client did not read them. */
+  /** The server has dropped this many updates, as the client did not read them. */
   | { readonly type: "dropped"; readonly events: number }
   | { readonly type: "result"; readonly result: ToolResult<Output> };
 

@@ -81,7 +81,7 @@ export function answerWith(
 }
 
 function pathOf({ url }: Request): string {
-  // A URL that the server has read: its path begins behind the third slash.
+  // A URL that the server has parsed: its path begins after the third slash.
   const at = url.indexOf("/", url.indexOf("//") + 2);
   const end = url.indexOf("#", at);
   return end < 0 ? url.slice(at) : url.slice(at, end);

@@ -38,7 +38,7 @@ interface Connection {
  */
 class Drain {
   readonly #all = new Map<Socket, Connection>();
-  /** Responses to requests behind the last accepted one. */
+  /** Responses to requests after the last accepted one. */
   readonly #beyond = new WeakSet<ServerResponse>();
   #isEnding = false;
 
@@ -50,7 +50,7 @@ class Drain {
     server.prependListener("request", (request, response) => this.#take(request, response));
   }
 
-  /** Whether the request came behind the last one that its connection accepts. */
+  /** Whether the request came after the last one that its connection accepts. */
   isBeyond(response: ServerResponse): boolean {
     return this.#beyond.has(response);
   }

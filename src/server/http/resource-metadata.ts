@@ -4,7 +4,7 @@ import type { OAuthSettings } from "../access/oauth-options.ts";
 const WELL_KNOWN = "/.well-known/oauth-protected-resource";
 const MCP = "/mcp";
 
-/** Where clients learn which authorization server gives tokens for this server (RFC 9728). */
+/** Metadata that names the authorization server of this server to clients (RFC 9728). */
 export class ResourceMetadata {
   readonly #settings: OAuthSettings;
   readonly #origin: string;

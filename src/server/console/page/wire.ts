@@ -17,7 +17,7 @@ export interface ToolInfo {
   readonly inputSchema: Schema;
   readonly outputSchema: Schema | null;
   readonly inferredOutputSchema?: Schema;
-  /** Its tenant; absent if it is there for all. */
+  /** Its tenant; absent if it belongs to all tenants. */
   readonly tenant?: string;
   readonly contract: string;
   readonly isolation: string;
