@@ -16,7 +16,7 @@ import { CliError, EXIT } from "./exit.ts";
 import { orUsage } from "./open-engine.ts";
 import { print, say } from "./output.ts";
 
-/** Where calls are: in a file, or in a fleet's Redis. */
+/** The place of calls: a file, or a fleet's Redis. */
 interface StoreOptions {
   readonly file: string;
   readonly redis?: string;

@@ -59,7 +59,7 @@ function insertRule(text: string, rule: Rule): string | null {
   return `${onOwnLine(text.slice(0, at))}${asYaml(rule, indent)}\n${text.slice(at)}`;
 }
 
-/** Puts an item behind the others of a list or an object in brackets. */
+/** Puts an item after the others of a list or an object in brackets. */
 function intoFlow(
   text: string,
   around: { items: readonly unknown[]; range?: readonly number[] | null },

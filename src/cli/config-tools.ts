@@ -15,7 +15,7 @@ export interface SettingMistake extends Pick<ConfigFinding, "rule" | "severity" 
   readonly path: readonly string[];
 }
 
-/** Finds tools of a configuration that are not there or do not load, and rules that match no tool. */
+/** Finds tools of a configuration that do not exist or do not load, and rules that match no tool. */
 export async function findToolMistakes(values: Config): Promise<readonly SettingMistake[]> {
   const missing = await findMissing(values);
   const tools = (values.tools ?? []).map((tool) => (typeof tool === "string" ? { path: tool } : tool));

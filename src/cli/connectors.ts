@@ -76,7 +76,7 @@ async function checkAll({ config: file, json }: CheckOptions): Promise<void> {
   for (const report of reports) for (const line of linesOf(report)) print(line);
 }
 
-/** Whether the list is another one than the pin names. */
+/** Whether the list differs from the one in the pin. */
 function isOther({ pin, digest }: ConnectorReport): boolean {
   return pin !== null && pin !== digest;
 }

@@ -26,7 +26,7 @@ interface Options {
 const FOLDER = fileURLToPath(new URL("../../docs", import.meta.url));
 const HITS_MAX = 20;
 const LINE_MAX = 120;
-/** A word in a title counts as much as so many in the text. */
+/** A word in a title counts as much as this many in the text. */
 const TITLE_WEIGHT = 20;
 
 /** `glovebox docs`: the documentation of the installed version, offline. */

@@ -62,7 +62,7 @@ async function explain(
   await using engine = await openEngine(sources, config, {
     workers: 1,
     executor: { kind: "process", spare: false },
-    // Commands run programs also where surfaces have no code mode.
+    // Commands run programs even if surfaces have no code mode.
     ...(name === RUN_CODE ? { codeMode: config.codeMode ?? {} } : {}),
   });
   if (name === undefined) {
