@@ -11,7 +11,7 @@ export class CallLanes {
   /** The last step of each call that has some. */
   readonly #last = new Map<string, Promise<unknown>>();
 
-  /** Rejects with a `StoreError` where too many wait. */
+  /** Rejects with a `StoreError` if too many wait. */
   async run<T>(id: string, work: () => Promise<T>): Promise<T> {
     if (this.#last.size >= WAITING_MAX) throw new StoreError("too many calls that wait are with the store");
     const before = this.#last.get(id);

@@ -51,9 +51,9 @@ export interface FleetSchedulerOptions extends Caps {
  * follows the jobs that machines take. So a tenant with many jobs waits for its own jobs, and one with few is next. A
  * level of priority is a head start of a bounded number of rounds.
  *
- * A cap is a set of leases, which expire unless their server renews them. Held requests go in the order of their ages,
- * and a newer request of another server cannot take their room. Waiting servers are notified of room, as many as it
- * suffices for; they also retry every second.
+ * A cap is a set of leases, which expire unless their server renews them. Held requests are admitted in the order of
+ * their ages, and a newer request of another server cannot take their room. Waiting servers are notified of room, as
+ * many as it suffices for; they also retry every second.
  */
 export class FleetScheduler implements AsyncDisposable {
   readonly #connection: RedisConnection;
@@ -84,9 +84,8 @@ export class FleetScheduler implements AsyncDisposable {
   }
 
   /**
-   * Requests places. Never rejects: while Redis does not reply, all requests are held. On `onRoom`, hand held requests
-   * in again in the order in which they shall go; `release` those no longer wanted. Do not hand in an admitted request
-   * again.
+   * Requests places. Never rejects: while Redis does not reply, all requests are held. On `onRoom`, submit held
+   * requests again in the wanted order; `release` the unwanted ones. Do not submit an admitted request again.
    */
   async admit(requests: readonly AdmissionRequest[]): Promise<AdmissionResult> {
     const entries = requests.map((request) => this.#caps.enter(request));
@@ -284,7 +283,7 @@ export class FleetScheduler implements AsyncDisposable {
 export interface AdmissionGroup {
   readonly level: number;
   readonly cost: number;
-  /** One entry only where caps apply. */
+  /** Only one entry if caps apply. */
   readonly entries: readonly CapEntry[];
 }
 

@@ -219,7 +219,7 @@ return text(base)
 /**
  * KEYS: the order's two. ARGV: for each taken job, the least virtual time. The virtual time also advances by a share of
  * a round for each job, one round in as many jobs as there are tenants: otherwise new tenants, which start at the
- * virtual time, would overtake a waiting one for ever.
+ * virtual time, would always overtake a waiting one.
  */
 export const TAKEN = new Script(`${ORDER}
 local tenants = math.max(1, call('ZCOUNT', KEYS[2], '(' .. text(v), '+inf'))

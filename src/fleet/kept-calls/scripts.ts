@@ -178,7 +178,7 @@ return { member, redis.call('HGET', KEYS[2], member), redis.call('HGET', KEYS[3]
 /** KEYS: details. ARGV: member. */
 const DETAIL = `return redis.call('HGET', KEYS[1], ARGV[1])`;
 
-/** KEYS: all, rows, details. ARGV: where to begin. Returns member, row and detail of each, oldest first. */
+/** KEYS: all, rows, details. ARGV: the start. Returns member, row and detail of each, oldest first. */
 const READ = `
 local found, size = {}, 0
 for _, member in ipairs(redis.call('ZRANGEBYLEX', KEYS[1], ARGV[1], '+', 'LIMIT', 0, ${LOOKED_MAX})) do

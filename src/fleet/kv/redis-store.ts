@@ -184,7 +184,7 @@ class RedisLink {
   }
 
   /**
-   * Waits for Redis while the call has time. Rejects with a `StoreError` where Redis fails, or does not reply in time. All
+   * Waits for Redis while the call has time. Rejects with a `StoreError` if Redis fails, or does not reply in time. All
    * keys have one hash slot.
    */
   async run(caller: StoreCaller, script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {

@@ -66,7 +66,7 @@ export class DeliveredResponses {
     if (this.#late.length < LATE_MAX) this.#late.push([fired, nowMs]);
   }
 
-  /** Records that so many responses from an index on reached the call in one turn. */
+  /** Records that a number of responses from an index on reached the call in one turn. */
   recordTogether(at: number, count: number): void {
     addSharedTurn(this.#together, [at, count], this.#responses.length);
   }

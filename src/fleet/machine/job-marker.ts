@@ -7,8 +7,8 @@ const LATE_MS = 1_000;
 const PAUSE_MS = 200;
 
 /**
- * Waits for BullMQ's marker key, which signals that jobs may exist. BullMQ's own worker would wait for it too, but for
- * ever if the node of a cluster that owns it is replaced meanwhile.
+ * Waits for BullMQ's marker key, which signals that jobs may exist. BullMQ's own worker would wait for it too, but
+ * without end if the node of a cluster that owns it is replaced meanwhile.
  */
 export class JobMarker implements AsyncDisposable {
   readonly #connection: RedisConnection;

@@ -68,7 +68,7 @@ export class KeyedCalls {
     return call;
   }
 
-  /** Records the result; `null` where only the call's server can report it, or already has. */
+  /** Records the result; `null` if only the call's server can report it, or already has. */
   end(call: KeptCall, what: CallEnd | null): void {
     const kept = this.#kept.get(call);
     if (kept === undefined) return;
@@ -150,7 +150,7 @@ export class KeyedCalls {
     this.#endsBytes -= kept.end?.bytes ?? 0;
   }
 
-  /** Servers are seldom lost, so the oldest result is the least likely to be needed. */
+  /** Servers are rarely lost, so the oldest result is the least likely to be needed. */
   #makeRoom(calls: number): void {
     for (const [call, { end }] of this.#kept) {
       if (this.#endsBytes <= ENDS_MAX_BYTES && this.#kept.size + calls <= KEPT_MAX) return;

@@ -1,5 +1,5 @@
 /**
- * Maximum number of unacknowledged characters of a call's log: messages of other calls wait behind them. One line may
+ * Maximum number of unacknowledged characters of a call's log: messages of other calls wait for them. One line may
  * exceed it.
  */
 const AHEAD_MAX = 64 * 1024;

@@ -56,7 +56,7 @@ export class MachineJob implements MachineCallHost {
   #waiting = 0;
   #isBusy = true;
   #isOver = false;
-  /** Whether its calls have been handed to the executor. */
+  /** Whether its calls have been passed to the executor. */
   #isBegun = false;
   #hasEnded = false;
   readonly #used: string[] = [];

@@ -169,7 +169,7 @@ class JobLocks {
   }
 
   /**
-   * `tokens`: the token of each job. Returns the ids of jobs that this machine no longer owns. Rejects where Redis does
+   * `tokens`: the token of each job. Returns the ids of jobs that this machine no longer owns. Rejects if Redis does
    * not reply.
    */
   extend(ids: readonly string[], tokens: readonly string[]): Promise<readonly string[]> {

@@ -43,7 +43,7 @@ export class ServerMonitor {
     this.#goneUntilMs.set(server, performance.now() + this.#timings.goneForMs);
   }
 
-  /** Whether a new job's server has a heartbeat; `null` where Redis does not reply. */
+  /** Whether a new job's server has a heartbeat; `null` if Redis does not reply. */
   async isThere(server: string): Promise<boolean | null> {
     const seenMs = this.#seenMs.get(server);
     if (seenMs !== undefined && performance.now() - seenMs < this.#timings.freshMs) return true;

@@ -46,7 +46,7 @@ export class Slots {
     if (!isBusy) this.wake();
   }
 
-  /** Whether a slot is free, but so many jobs are open that only jobs awaited by open ones may enter. */
+  /** Whether a slot is free, but the number of open jobs is so large that only jobs awaited by open ones may enter. */
   get isCrowded(): boolean {
     return this.#busy < this.size && !this.hasRoom;
   }

@@ -180,7 +180,7 @@ export class RedisConnection implements AsyncDisposable {
    */
   async #watch(cluster: Cluster): Promise<void> {
     const { signal } = this.#closed;
-    // The client emits `close` for every node, also after its end, and later requests would then wait for ever.
+    // The client emits `close` for every node, also after its end, and later requests would then never end.
     cluster.on("close", () => {
       if (signal.aborted) cluster.status = "end";
     });
@@ -293,7 +293,7 @@ function ignore(): void {
 
 /**
  * Rejects commands that ioredis kept for resending. A client that ends after it reached a server that never replied
- * forgets them, and their senders would wait for ever. The queue has no public name.
+ * forgets them, and their senders would wait without end. The queue has no public name.
  */
 function rejectUnsent(client: RedisClient): void {
   const kept: unknown = Reflect.get(client, "prevCommandQueue");

@@ -22,7 +22,7 @@ export interface FleetOptions {
 
 /** A member's connections to its fleet, and its keys, seal and payloads there. */
 export class Fleet {
-  /** Unique for ever: no other member has or had this id. */
+  /** Unique for all time: no other member has or had this id. */
   readonly id: string;
   readonly connection: RedisConnection;
   /** For large data: commands on a connection wait behind earlier ones. */

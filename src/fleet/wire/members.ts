@@ -84,7 +84,7 @@ export interface MachineHeartbeats {
   readonly unreadable: number;
 }
 
-/** The machines with a heartbeat, by id; `null` where Redis does not reply. */
+/** The machines with a heartbeat, by id; `null` if Redis does not reply. */
 export async function readMachines(options: MemberAccess): Promise<MachineHeartbeats | null> {
   return answerOrNull(options, async () => {
     const machines = new Map<string, MachineInfo>();
@@ -116,7 +116,7 @@ export interface ServerCounts {
   readonly foreign: number;
 }
 
-/** `null` where Redis does not reply. */
+/** `null` if Redis does not reply. */
 export async function countServers(options: MemberAccess): Promise<ServerCounts | null> {
   return answerOrNull(options, async () => {
     let [own, foreign] = [0, 0];
