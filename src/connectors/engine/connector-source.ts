@@ -28,7 +28,7 @@ const REPEATS_MAX = 10;
 export interface SourceOptions {
   readonly secrets: { readonly [name: string]: SecretOptions };
   readonly fetch: FetchOptions;
-  /** Where logins are kept. */
+  /** The store of logins. */
   readonly logins: LoginStoreOptions;
 }
 

@@ -106,7 +106,7 @@ export class Connectors implements ToolSource<ConnectorsSettings> {
     for (const one of gone) this.#close(one);
     const registered = added.flatMap((one) => one.start().added);
     this.#route();
-    // A document may be another one than before.
+    // A document may have changed.
     for (const one of kept) if (one.source.call === null) one.refresh().catch(() => undefined);
     return { registered, removed: removed.filter((name) => !registered.includes(name)) };
   }

@@ -21,7 +21,7 @@ export class TenantSessions implements AsyncDisposable {
     this.#open = open;
   }
 
-  /** The tenant's session, until the call has ended. Throws where too many tenants call at once. */
+  /** The tenant's session, until the call has ended. Throws if too many tenants call at once. */
   use(tenant: string): Disposable & { readonly session: McpSession } {
     const found = this.#sessions.get(tenant) ?? this.#create(tenant);
     this.#sessions.delete(tenant);

@@ -76,7 +76,7 @@ export class Login {
     return this.#renewing === null;
   }
 
-  /** Resolves when no renewal is under way. */
+  /** Resolves when no renewal is in progress. */
   async settled(): Promise<void> {
     await this.#renewing?.catch(() => undefined);
   }

@@ -23,7 +23,7 @@ export interface ConnectorSettings {
   readonly pin?: string;
   /** Calls of each tenant in a period: more wait, within their time. Default: no limit. */
   readonly rateLimit?: RateLimit;
-  /** Requests under way at once; more wait. Default 16. */
+  /** Maximum number of simultaneous requests; more wait. Default 16. */
   readonly concurrency?: number;
   /** Time for one request, in milliseconds. Default 30,000. */
   readonly timeoutMs?: number;

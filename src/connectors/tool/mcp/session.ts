@@ -32,7 +32,7 @@ export interface McpSessionOptions {
   readonly limits?: Partial<McpLimits>;
   /** The source of tokens for its requests. */
   readonly login?: LoginUse | null;
-  /** Tenant of the token, where each has a login. */
+  /** Tenant of the token, if each tenant has a login. */
   readonly tenant?: string;
   readonly onLogin?: (report: LoginReport) => void;
   readonly onState?: (state: McpState) => void;

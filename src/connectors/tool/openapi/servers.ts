@@ -40,7 +40,7 @@ function baseOf(text: string, subject: string): string {
 
 /**
  * Refuses an operation that is at another server than all others. Throws a `LeftOut`. `lists`: the servers of its path
- * and its own, of which the last that is there counts.
+ * and its own, of which the last present one counts.
  */
 export function checkServers({ root }: OpenApiDocument, server: string, lists: readonly unknown[]): void {
   const [url] = urlsIn(lists.findLast(Array.isArray));
