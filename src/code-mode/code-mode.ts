@@ -98,8 +98,8 @@ export interface CodeMode extends ToolRunner {
 
 /**
  * Code mode of an engine: a runner with `run_code`, which runs a program of a model over the engine's tools, and
- * `search_tools`, which finds those that its description has no room for. Every contract writes and reads it as it does
- * any runner. Throws a `RangeError` or a `TypeError` where an option is invalid.
+ * `search_tools`, which finds those without room in its description. Every contract writes and reads it like any
+ * runner. Throws a `RangeError` or a `TypeError` if an option is invalid.
  */
 export function codeMode(runner: Engine | ProgramRunner, options: CodeModeOptions = {}): CodeMode {
   return new CodeModeCache({ ...runner.codeMode, ...options }).over(runner);
@@ -112,7 +112,7 @@ export class CodeModeCache {
   /** Programs in the form for the runner, by tenant and text. */
   readonly programs = new BoundedCache<BuiltProgram>(PROGRAMS_MAX, PROGRAM_CHARS_MAX, ({ text }) => text.length);
 
-  /** Throws a `RangeError` or a `TypeError` where an option is invalid. */
+  /** Throws a `RangeError` or a `TypeError` if an option is invalid. */
   constructor(options: CodeModeOptions) {
     this.options = resolveCodeMode(options);
   }

@@ -34,8 +34,8 @@ interface Namespace {
 }
 
 /**
- * Declares as many tools as the budget allows: pinned ones first, then one of each namespace in turn, the shortest first.
- * The text is a function of the tools alone, so that caches of prompts hold: their order does not matter.
+ * Declares as many tools as the budget allows: pinned ones first, then one of each namespace in turn, the shortest
+ * first. The text is a function of the tools alone, so that caches of prompts stay valid: their order does not matter.
  */
 export function declareWithin(
   tools: readonly ToolDescription[],

@@ -12,7 +12,7 @@ export interface RunCodeOutput {
   readonly logs: readonly string[];
   readonly calls: readonly CallLine[];
   readonly warnings?: readonly string[];
-  /** Where `result` is a preview: lengths of the JSON of both, in UTF-16 units. */
+  /** If `result` is a preview: lengths of the JSON of both, in UTF-16 units. */
   readonly truncated?: { readonly chars: number; readonly kept: number; readonly advice: string };
 }
 

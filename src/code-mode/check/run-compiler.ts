@@ -38,7 +38,7 @@ const CONFIG = JSON.stringify({
   compilerOptions: {
     noEmit: true,
     strict: false,
-    // A member in brackets that is not there is a mistake only with this.
+    // Only with this, a missing member in brackets is a mistake.
     noImplicitAny: true,
     target: "esnext",
     lib: ["esnext"],
