@@ -2,7 +2,7 @@ import { forModel, type ModelOptions, type ToolRunner } from "../../kernel/tool/
 import { type StrandsResult, strands } from "./contract/strands.ts";
 import type { ContentBlock, Media } from "../../kernel/base/schema/content-blocks.ts";
 
-/** Media with their bytes, or with the place where those are. */
+/** Media with their bytes, or with the place of the bytes. */
 export interface NativeMedia extends Omit<Media, "source"> {
   readonly source: { readonly bytes: Uint8Array } | Exclude<Media["source"], { readonly bytes: unknown }>;
 }

@@ -4,7 +4,7 @@ import { readYaml, YamlError } from "../../kernel/base/yaml-text.ts";
 /** A module of an agent. */
 export interface AgentModuleConfig {
   readonly id: string;
-  /** Where Python finds its class: `xaibo.primitives.modules.tools.PythonToolProvider`. */
+  /** Python path of its class: `xaibo.primitives.modules.tools.PythonToolProvider`. */
   readonly module: string;
   readonly provides: readonly string[];
   readonly config: Readonly<Record<string, JsonValue>>;

@@ -21,7 +21,7 @@ export type CodemodeFunctions = Record<string, (...args: unknown[]) => Promise<u
 export interface CodemodeProvider {
   name: string;
   fns: CodemodeFunctions;
-  /** Code of the program's realm, after the name is there. */
+  /** Code of the program's realm, after the name is defined. */
   prelude?: string;
 }
 

@@ -15,7 +15,7 @@ export function isFunctionIn(value: object, name: string): boolean {
   return typeof get(value, name) === "function";
 }
 
-/** Context that an application hands to its tools: here the tool's config. `undefined` for a tool without one. */
+/** Context that an application passes to its tools: here the tool's config. `undefined` for a tool without one. */
 export function configOf(context: ToolContext): object | undefined {
   const { config } = context;
   return typeof config === "object" && config !== null ? config : undefined;

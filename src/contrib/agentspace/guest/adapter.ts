@@ -38,7 +38,7 @@ const SOURCE_MAX = 64 * 1024;
 /** A comparison of a name with a text, or a text in a `case` of a `switch`. */
 const COMPARED = /(?:\bcase\s*|([\w$]+)\s*={2,3}\s*)(?:"([^"\\\n]{1,256})"|'([^'\\\n]{1,256})')/g;
 
-/** The texts with which `execute_command` compares the name that it is given, as its source shows them. */
+/** The texts with which `execute_command` compares the given name, from its source. */
 function commandsOf(Tool: unknown, tool: unknown): unknown {
   // Python has read its own code.
   const known: unknown = isObject(Tool) || typeof Tool === "function" ? Reflect.get(Tool, "commands") : undefined;
