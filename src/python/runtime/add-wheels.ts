@@ -18,7 +18,7 @@ import { readWheel } from "./wheel.ts";
 import { readWheelName, type WheelName } from "./wheel-name.ts";
 import { readingOf, type ReadWheel, Wheels } from "./wheels.ts";
 
-/** The operator's folder of wheels, and where others come from. */
+/** The operator's folder of wheels, and the source of others. */
 export interface WheelPlaces {
   readonly folder: string;
   readonly index: PackageIndex;
@@ -140,7 +140,7 @@ class IndexStock {
     this.#wheels = new Wheels(places.folder, places.maxBytes);
   }
 
-  /** Pyodide's own lock and the folder's, which decides where both have a file. */
+  /** Pyodide's own lock and the folder's, which takes precedence if both have a file. */
   get lock(): PyodideLock {
     return this.#lock;
   }

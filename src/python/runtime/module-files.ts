@@ -69,7 +69,7 @@ class ModuleReading {
     this.#top = top;
   }
 
-  /** Reads a file, under the name that it has in the script. Answers whether it is there. */
+  /** Reads a file, under its name in the script. Returns whether it exists. */
   async read(name: string, file = name): Promise<boolean> {
     if (this.files.has(name)) return true;
     const full = path.join(this.#root, file);

@@ -14,7 +14,7 @@ export interface Project {
 }
 
 const DEPENDENCIES_MAX = 200;
-/** Where projects keep their packages. */
+/** Folders in which projects keep their packages. */
 const ROOTS = ["", "src"] as const;
 const TARGET = /^([a-z_]\w*(?:\.[a-z_]\w*)*)\s*(?::\s*(\w+))?$/i;
 

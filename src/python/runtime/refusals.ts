@@ -8,7 +8,7 @@ import type { WheelName } from "./wheel-name.ts";
 const FOLDER = "into the folder packages.wheels";
 const COMPILED = `cp3${PYTHON_MINOR}-cp3${PYTHON_MINOR}-${PLATFORMS[0]}`;
 
-/** Where wheels are searched for: in the operator's folder, or in an index, which fills it. */
+/** Place that is searched for wheels: the operator's folder, or an index, which fills it. */
 export type Place = "folder" | "index";
 
 /** Whether a wheel can be loaded here. */

@@ -135,7 +135,7 @@ function withWeight(wheel: Wheel, sha256: string): ReadWheel {
   return { ...wheel, sha256, weight };
 }
 
-/** The file of a lock is another one than the lock was written for. */
+/** The file of a lock differs from the one for which the lock was written. */
 export function hashDiffers(file: string): PackageError {
   return new PackageError(`${quoted(file)} has another SHA-256 than ${LOCK} names for it: one of them was replaced`);
 }

@@ -34,7 +34,7 @@ export class Python implements Interpreters {
     this.#folder = folder;
   }
 
-  /** An isolate with an unused interpreter. Throws where Python is not installed or its image cannot be read. */
+  /** An isolate with an unused interpreter. Throws if Python is not installed or its image cannot be read. */
   start(memoryMb: number, prelude: InterpreterPrelude, host: RealmHost): Omit<PreparedIsolate, "number"> {
     const started = this.#with(memoryMb, prelude, (parts) => {
       const interpreter = startInterpreter(parts, host);
