@@ -153,7 +153,7 @@ export interface Guest {
    * `hasLongIntegers`: the arguments may have long integers.
    */
   start(calls: string, hasLongIntegers: boolean): string;
-  /** Starts the remaining calls, in a turn of their own. */
+  /** Starts the remaining calls, in a separate turn. */
   startNext(): string;
   /**
    * Answers capability calls: `asks` has their numbers, separated by commas, that of a failed one negative; `payloads`
@@ -286,7 +286,7 @@ export interface OpenApiForm {
 }
 
 export interface OpenApiParameter extends OpenApiForm {
-  /** Member of the arguments; differs from `name` where two parameters share one. */
+  /** Member of the arguments; differs from `name` if two parameters share one. */
   readonly property: string;
   /** `querystring`: the whole query, without the parameter's name. */
   readonly in: "path" | "query" | "querystring" | "header" | "cookie";

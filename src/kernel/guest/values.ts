@@ -4,8 +4,8 @@ import { encodeBase64 } from "./web/base64-bytes.ts";
 import { bytesOf } from "./web/buffer-source.ts";
 
 /**
- * A tool's value as JSON, where `JSON.stringify` would lose it without a word. The table for people, with the
- * same rows for Python, is `docs/reference/values.md`.
+ * Conversion of a tool's value to JSON, for values that `JSON.stringify` would silently lose. The table for people,
+ * with the same rows for Python, is `docs/reference/values.md`.
  */
 
 // Captured before a tool can change them.

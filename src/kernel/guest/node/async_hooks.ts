@@ -1,7 +1,7 @@
 import { kept, library, type NodeModule } from "./inner/library.ts";
 
 /**
- * `node:async_hooks`. A store is there while its function runs, and while a promise that the function returned is
+ * `node:async_hooks`. A store exists while its function runs, and while a promise that the function returned is
  * pending: the isolate does not show to which of several pending ones code belongs, so the last started one is used.
  */
 

@@ -49,7 +49,10 @@ function formatWithOptions(options: unknown, ...args: readonly unknown[]): strin
 
 export const shared: NodeModule = { inspect, format, formatWithOptions, stripVTControlCharacters };
 
-/** The package's own functions and classes, as it hands them to `[util.inspect.custom]`, and throws them. */
+/**
+ * The package's own functions and classes, in the form in which it passes them to `[util.inspect.custom]`, and throws
+ * them.
+ */
 export function samples(): readonly unknown[] {
   const given: unknown[] = [];
   const value = { [show.custom]: (_depth: number, { stylize }: { stylize: unknown }) => given.push(stylize) };

@@ -24,7 +24,7 @@ const MEMBERS: ReadonlySet<string> = new Set([
 ]);
 /** Modules that are another one. */
 const SAME: ReadonlyMap<string, string> = new Map([["sys", "util"]]);
-/** Parts by module, where several modules are in one. */
+/** Parts by module, if several modules are in one. */
 const PARTS: ReadonlyMap<string, string> = new Map([
   ["cluster", "probes"],
   ["constants", "tables"],

@@ -19,7 +19,7 @@ import { CryptoKey, lengthOf, macBits, rsaParameters, webCurve } from "./web-gen
 const EMPTY = new Uint8Array(0);
 const NUMBER_MAX = 2 ** 32 - 1;
 
-/** Throws where an operation does not take the parameters of an algorithm. */
+/** Throws if an operation does not accept the parameters of an algorithm. */
 function check(operation: Operation, given: unknown): Given {
   const algorithm = algorithmOf(given, operation);
   const { name } = algorithm;

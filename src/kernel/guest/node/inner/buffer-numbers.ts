@@ -75,7 +75,7 @@ interface Range {
   readonly isSigned: boolean;
 }
 
-/** The integers that so many bytes hold. */
+/** The integers that fit into a number of bytes. */
 function integersOf(size: number, isSigned: boolean): Range {
   const [min, count] = [isSigned ? -(2 ** (8 * size - 1)) : 0, 2 ** (8 * size)];
   return { min, max: min + count - 1, isSigned };

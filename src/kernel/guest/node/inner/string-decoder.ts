@@ -2,7 +2,7 @@ import { decode, type Encoding, encodingNamed } from "./encodings.ts";
 import { invalidArgType, nodeError } from "./errors.ts";
 import { join } from "./asn1.ts";
 
-/** `StringDecoder` of `node:string_decoder`: it keeps the bytes of a character until all of them are there. */
+/** `StringDecoder` of `node:string_decoder`: it keeps the bytes of a character until all of them have arrived. */
 
 const NOTHING = new Uint8Array(0);
 
