@@ -65,7 +65,7 @@ async function backUp(copy: string, { file }: Pick<StoreOptions, "file">): Promi
   const { CALLS_LAYOUT, SEALED_ID } = await import("../kernel/store/calls/call-tables.ts");
   const { createFile, requireLayout } = await import("../kernel/store/sqlite/layout.ts");
   const { describeFailure } = await import("../kernel/store/sqlite/failure.ts");
-  // A backup that is cut off is not taken for a whole one.
+  // An interrupted backup must not pass for a complete one.
   const part = resolve(`${copy}.part`);
   try {
     rmSync(part, { force: true });

@@ -61,7 +61,7 @@ export function addJsonBodies(
 
 /**
  * The value of a body. Throws the error of an invalid one. Keys such as `__proto__` are ordinary data: `JSON.parse`
- * makes them own properties, nothing here copies by assignment, and enter the isolate as JSON text.
+ * makes them own properties, this code does not copy by assignment, and they enter the isolate as JSON text.
  */
 export function readShortBody(body: string): unknown {
   // A body of brackets only would block this thread for seconds and take thirty times its size in memory.

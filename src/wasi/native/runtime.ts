@@ -6,7 +6,7 @@ import type { RuntimeSource, ToolRuntime } from "../../kernel/tool/runtimes/runt
 import { readBinary } from "./binary.ts";
 
 const EXTENSION = import.meta.url.endsWith(".ts") ? "ts" : "js";
-/** Advice for a package with a single file of another name, which is taken for a native binary. */
+/** Advice for a package with a single file of another name, which is treated as a native binary. */
 const NO_MODULE = "; a module would be code/function.ts, code/function.mjs, code/function.js or code/function.py";
 
 /** Binaries, which run outside of isolates: their realm requests the host to start them. */

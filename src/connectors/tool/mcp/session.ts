@@ -55,7 +55,7 @@ export interface McpCallOptions {
   readonly maxBytes?: number;
 }
 
-/** Time that the thread has beyond a request's own, before it is taken for stuck. */
+/** Time of the thread beyond a request's own, after which it counts as stuck. */
 const GRACE_MS = 5_000;
 const ENDED: McpFailure = failed("the call has ended");
 const UNLISTED: McpFailure = failed("it has not listed its tools in time", { isSent: false });
