@@ -4,7 +4,7 @@ import type { ConnectorReport } from "../connectors/engine/check-connectors.ts";
 import { loginCommands } from "./connectors-login.ts";
 import { EXIT } from "./exit.ts";
 import { CONFIG, engineOptions, orUsage, readConfig } from "./open-engine.ts";
-import { countOf, print, printJson, visible } from "./output.ts";
+import { countOf, print, printJson, say, visible } from "./output.ts";
 import { ask, remoteServer } from "./remote-server.ts";
 
 interface CheckOptions {
@@ -73,6 +73,7 @@ async function checkAll({ config: file, json }: CheckOptions): Promise<void> {
   const reports = await orUsage(Promise.try(() => checkConnectors(options)));
   if (reports.some((report) => report.problem !== null || isOther(report))) process.exitCode = EXIT.FAILED;
   if (json === true) return printJson(reports);
+  if (reports.length === 0) say("the configuration has no connectors");
   for (const report of reports) for (const line of linesOf(report)) print(line);
 }
 

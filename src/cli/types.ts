@@ -76,7 +76,12 @@ async function types(
     await checkFile(out, text);
     return told(`${out} is up to date`, { file: out });
   }
-  await writeFile(out, text);
+  await writeFile(out, text).catch((error: unknown) => {
+    throw new CliError(
+      EXIT.USAGE,
+      `--out cannot write ${out}: ${errnoOf(error)}; make its folder, or name another file`,
+    );
+  });
   told(`${out}: ${countOf(tools.length, "tool")}`, { file: out });
 }
 

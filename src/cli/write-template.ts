@@ -1,4 +1,4 @@
-import { lstat, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { lstat, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { readVersion } from "../kernel/base/check-node.ts";
@@ -17,6 +17,8 @@ export async function writeTemplate(template: string, folder: string): Promise<r
     for (const file of await filesIn(path.join(FOLDER, layer)))
       files.set(shownName(file), path.join(FOLDER, layer, file));
   }
+  const there = await stat(folder).catch(() => null);
+  if (there?.isDirectory() === false) throw new CliError(EXIT.USAGE, `${folder} is a file: name a folder`);
   const names = [...files.keys()].toSorted();
   const taken = await Promise.all(names.map((name) => lstat(path.join(folder, name)).then(Boolean, () => false)));
   const existing = names.filter((_name, at) => taken[at]);

@@ -66,6 +66,15 @@ test("connectors check names a document that cannot be read, and an option that 
   expect(wrong.stderr).toContain("connectors.crm.openapi.server must be an http or https URL");
 });
 
+test("connectors check says that there are none", async () => {
+  await using api = await serveApi();
+  const config = await api.write({ tools: ["./nowhere"] }, "glovebox.config.json");
+  const none = await glovebox("connectors", "check", "--config", config);
+  expect(none).toEqual({ code: 0, stdout: "", stderr: "the configuration has no connectors\n" });
+  // The place is the configuration's folder, not that of the command.
+  expect((await glovebox("list", "--config", config)).stderr).toMatch(/nowhere does not exist; check the path\n/);
+});
+
 test("commands of a configuration with connectors alone have the connectors' tools, and no samples", async () => {
   await using api = await serveApi((_request, response) => sendJson(response, { id: "7" }));
   const document = await api.write(documentOf([["GET", "/items/{id}", "get_item"]]));

@@ -35,6 +35,8 @@ test("overwrites nothing: where a file exists, it names it, writes none, and end
   expect(await glovebox(folder, ["init"])).toEqual({ code, stdout, stderr });
   expect(stderr).toBe("glovebox: . has package.json already: name another folder\n");
   expect(await readdir(folder)).toEqual(["package.json"]);
+  const file = await glovebox(folder, ["new", "package.json"]);
+  expect(file).toEqual({ code: 2, stdout: "", stderr: "glovebox: package.json is a file: name a folder\n" });
 });
 
 test("says the same as JSON, and names the templates where there is no such one", async () => {

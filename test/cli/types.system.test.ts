@@ -69,6 +69,12 @@ test("a file is the same when it is written again, and stale once a schema has c
   expect(readFileSync(out, "utf8").replaceAll("\r\n", "\n")).toBe(text);
 }, 300_000);
 
+test("a file that cannot be written is named, with the reason", async () => {
+  const { code, stderr } = await glovebox(ROOT, ["types", "fixtures/tools/slugify", "--out", "nowhere/tools.d.ts"]);
+  const reason = "--out cannot write nowhere/tools.d.ts: ENOENT; make its folder, or name another file";
+  expect([code, stderr]).toEqual([2, `glovebox: ${reason}\n`]);
+});
+
 test("a server's tools are declared as the server itself does", async () => {
   const { secret, hash } = createKey();
   await using engine = await createEngine({ workers: 1, executor: "threads", tools: [toolFile("string")] });

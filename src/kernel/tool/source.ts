@@ -63,8 +63,10 @@ export async function findSources(
   const forms: FileForms = { extensions, readers, projects: projectsOf(runtimes) };
   if (isUrl(given)) return [{ kind: "package", path: given, name: given.replace(/[?#].*$/s, "") }];
   const found = await stat(given).catch(() => undefined);
-  if (found === undefined)
-    throw loadError(given, "does not exist; check the path, which is relative to the working directory");
+  if (found === undefined) {
+    const base = path.isAbsolute(given) ? "" : ", which is relative to the working directory";
+    throw loadError(given, `does not exist; check the path${base}`);
+  }
   if (found.isDirectory() && isOnePackage === true) return [packageSource(path.resolve(given))];
   if (found.isDirectory()) return findInFolder(path.resolve(given), given, forms, project);
   if (found.isFile() && isArchiveName(given)) return [packageSource(path.resolve(given))];
