@@ -66,7 +66,7 @@ test("connectors check names a document that cannot be read, and an option that 
   expect(wrong.stderr).toContain("connectors.crm.openapi.server must be an http or https URL");
 });
 
-test("connectors check says that there are none", async () => {
+test("connectors check says where a configuration has no connectors", async () => {
   await using api = await serveApi();
   const config = await api.write({ tools: ["./nowhere"] }, "glovebox.config.json");
   const none = await glovebox("connectors", "check", "--config", config);
