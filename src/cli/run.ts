@@ -183,7 +183,8 @@ async function fileHere(tool: string): Promise<string | undefined> {
 function notAmong(names: readonly string[], tool: string, here: string | undefined): string {
   const meant = nearest(tool, names);
   const more = names.length > NAMES_SHOWN ? `, and ${names.length - NAMES_SHOWN} more` : "";
-  const known = names.length === 0 ? ", as no tool is loaded" : ` among ${names.slice(0, NAMES_SHOWN).join(", ")}${more}`;
+  const known =
+    names.length === 0 ? ", as no tool is loaded" : ` among ${names.slice(0, NAMES_SHOWN).join(", ")}${more}`;
   // A file name without a path is taken for a tool's name.
   if (here !== undefined) return `there is no tool "${tool}"${known}; write ./${here} for the one that is here`;
   const hint = meant === undefined ? "" : `; is ${meant} meant?`;
