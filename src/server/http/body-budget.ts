@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { Transform } from "node:stream";
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import { ByteParts } from "../../kernel/base/byte-parts.ts";
 import { MAX_LIMITS } from "../../kernel/base/limits.ts";
 import { sendOverBudget } from "./answers.ts";
 
@@ -9,6 +10,8 @@ export const BODY_BYTES_DEFAULT = MAX_LIMITS.inputBytes + 64 * 1024;
 export const BODIES_BYTES_DEFAULT = 512 * 1024 * 1024;
 /** Shorter bodies are not counted: connection limits bound their number. */
 const COUNTED_FROM_BYTES = 64 * 1024;
+/** Length of what is forwarded of a body that comes in pieces. */
+const JOINED_BYTES = 16 * 1024;
 const JSON_BODY = /^\s*application\/json\b/i;
 
 /** Memory budget of all JSON bodies, from reading until their responses are complete. */
@@ -68,17 +71,23 @@ export function limitBodies(app: FastifyInstance, bytes: number, bodyBytes: numb
   });
 }
 
-/** Forwards a body and reserves its bytes as they arrive. */
+/** Forwards a body and reserves its bytes as they arrive. Short pieces are joined: hundreds of bytes of memory go with each. */
 function counter(budget: BodyBudget, request: FastifyRequest, response: ServerResponse): Transform {
+  const parts = new ByteParts();
   let bytes = 0;
   let taken = 0;
   return new Transform({
     transform(chunk: Buffer, _encoding, next) {
       bytes += chunk.length;
-      if (bytes - taken < COUNTED_FROM_BYTES) return next(null, chunk);
-      if (!budget.take(bytes - taken, request, response)) return next(new OverBudgetError("too many bytes at once"));
-      taken = bytes;
-      next(null, chunk);
+      parts.push(chunk);
+      if (bytes - taken >= COUNTED_FROM_BYTES) {
+        if (!budget.take(bytes - taken, request, response)) return next(new OverBudgetError("too many bytes at once"));
+        taken = bytes;
+      }
+      next(null, parts.length < JOINED_BYTES ? null : parts.take());
+    },
+    flush(next) {
+      next(null, parts.length === 0 ? null : parts.take());
     },
   });
 }
