@@ -8,7 +8,7 @@ interface Remediable {
   readonly remedies?: readonly Remedy[];
 }
 
-/** Prints texts to paste, each with its place; if there are none, the page with advice. */
+/** Prints texts to paste, each with its place; if none exist, the page with advice. */
 export function sayWhatToDo({ code, remedies = [] }: Remediable): void {
   if (remedies.length === 0) return say(`what to do: glovebox docs ${code}`);
   for (const remedy of remedies) {

@@ -80,7 +80,7 @@ export interface OpenApiConnector extends ConnectorSettings {
     /** URL of the document. */
     readonly url?: string;
     /**
-     * `sha256:` and the digest of the document at the URL: a different document is refused. Default: any document is
+     * `sha256:` and the digest of the document at the URL: a different document is refused. By default, any document is
      * accepted.
      */
     readonly pin?: string;

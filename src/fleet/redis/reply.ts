@@ -34,7 +34,7 @@ export function wordsOfLoss({ problem, failure }: Pick<RedisConnection, "problem
   return problem === null ? `cannot be reached (${failure}): try again later` : wordsOfProblem(problem);
 }
 
-/** Describes an outage of Redis, or its refusals, to an operator, without addresses; `null` if there is none. */
+/** Describes an outage of Redis, or its refusals, to an operator, without addresses; `null` if none exists. */
 export function describeLoss({
   isReady,
   lostForMs,

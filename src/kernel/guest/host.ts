@@ -272,7 +272,7 @@ export interface OpenApiOperation extends OperationBase {
   readonly idempotencyHeader: string | null;
 }
 
-/** The form of a value in a request. `json`: any value as JSON. */
+/** The form of a value in a request. `json` writes any value as JSON. */
 export interface OpenApiForm {
   /** Its name in the request. */
   readonly name: string;

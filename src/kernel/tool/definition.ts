@@ -148,7 +148,7 @@ export interface ToolInfo<Name extends string = string> {
   readonly node?: readonly NodeName[];
   /**
    * Places at which clients of the Model Context Protocol get other schemas than these, because some of them could not
-   * read these. The checks of arguments and output are the same. Absent if there are none; at most 20 places.
+   * read these. The checks of arguments and output are the same. Absent if none exist; at most 20 places.
    */
   readonly mcpRewrites?: readonly SchemaRewrite[];
   readonly examples?: readonly ToolExample[];

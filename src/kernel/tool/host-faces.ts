@@ -127,7 +127,7 @@ export interface PauseHost {
   approval(request: {
     readonly message: string;
     readonly data?: JsonValue;
-    /** JSON Schema of the data that the person has to send; at most 16,384 characters. Default: any data, or none. */
+    /** JSON Schema of the data that the person has to send; at most 16,384 characters. By default, any data, or none. */
     readonly schema?: object;
     readonly expiresMs?: number;
   }): Promise<{

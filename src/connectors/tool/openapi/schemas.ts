@@ -238,7 +238,7 @@ export class Schemas {
   }
 }
 
-/** A default in words; empty if there is none that fits on a line. */
+/** A default in words; empty if none exists that fits on a line. */
 function defaultOf({ default: value }: Json): string {
   if (!["string", "number", "boolean"].includes(typeof value) && !isLongInteger(value)) return "";
   const cut = typeof value === "string" ? value.slice(0, DEFAULT_MAX) : value;

@@ -14,7 +14,7 @@ export type Isolation = "instance" | "context" | "isolate" | "shared";
 export const RUN_CODE = "run_code";
 
 /**
- * Name of a contract in which modules may be written: `glovebox`, or one of a plugin. `tools`: any number of tools of
+ * Name of a contract in which modules may be written: `glovebox`, or one of a plugin. `tools`: for any number of tools of
  * libraries, before their library is known.
  */
 export type ModuleContractName = string;

@@ -13,7 +13,7 @@ export interface SchemaDescription {
   readonly schema: JsonSchema;
   /** Schema of values that are not certainly refused: without the defaults and checks that the library makes itself. */
   readonly check: JsonSchema;
-  /** The first node that does more than the JSON Schema: `/properties/name: custom`. `null`: there is none. */
+  /** The first node that does more than the JSON Schema: `/properties/name: custom`. `null`: none exists. */
   readonly more: string | null;
 }
 

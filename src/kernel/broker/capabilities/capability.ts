@@ -101,9 +101,9 @@ export type AskedPause =
   | {
       readonly kind: "approval";
       readonly message: string;
-      /** Schema of the decision's data; `null`: any data. */
+      /** Schema of the decision's data; `null` allows any. */
       readonly data: unknown;
-      /** Schema of the data in the decision; `null`: any data. */
+      /** Schema of the data in the decision; `null` allows any. */
       readonly schema: JsonSchema | null;
       readonly expiresMs: number | null;
     }

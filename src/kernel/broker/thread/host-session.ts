@@ -57,7 +57,7 @@ export interface EngineSession {
    * of the last attempt; `undefined` if that is not known. `null` for a call without capability calls.
    */
   end(end: AttemptEnd, asked?: boolean): SessionEnd | Promise<SessionEnd> | null;
-  /** The broker's part of an ended call's record; `null` if there is none. If not `isKept`, the broker forgets it. */
+  /** The broker's part of an ended call's record; `null` if none exists. If not `isKept`, the broker forgets it. */
   take(isKept: boolean): Uint8Array<ArrayBuffer> | Promise<Uint8Array<ArrayBuffer> | null> | null;
 }
 

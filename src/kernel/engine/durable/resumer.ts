@@ -314,7 +314,7 @@ export class Resumer {
     return resumptionOf(admitted, claimed, runs);
   }
 
-  /** The tool with which the call began; `null` if it is not registered any more, or the reason if there is none. */
+  /** The tool with which the call began; `null` if it is not registered any more, or the reason if none exists. */
   async #toolOf(
     { id, tool: name, tenant, script }: ClaimedCall,
     record: DurableRecord,

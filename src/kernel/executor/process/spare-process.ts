@@ -50,7 +50,7 @@ export class SpareProcess {
     this.#child?.shedIdle();
   }
 
-  /** Gives the process away, even if it is still starting; `null` if there is none in reserve. */
+  /** Gives the process away, even if it is still starting; `null` if none exists in reserve. */
   take(listener: WorkerConnectionListener): TakenProcess | null {
     this.#dropCutOff();
     const child = this.#child;

@@ -169,7 +169,7 @@ function plainName(name: string): string {
   return plain === "rmd160" || plain === "ripemd" ? "ripemd160" : plain;
 }
 
-/** A hash function; `undefined` if there is none. */
+/** A hash function; `undefined` if none exists. */
 export function hashNamed(name: string): CHash | undefined {
   const plain = plainName(name);
   return HASHES.get(plain) ?? rare().HASHES.get(plain);

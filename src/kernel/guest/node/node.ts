@@ -99,7 +99,7 @@ export class NodeInstance implements NodeState {
     return found ?? (this.require(name) as NodeModule)[member];
   }
 
-  /** A member without the instance's module; `undefined` if there is none. */
+  /** A member without the instance's module; `undefined` if none exists. */
   #shared(name: string, member: string): unknown {
     const found = this.#realm.sharedMember(name, member);
     return typeof found === "object" && MEMBERS.has(`${name}/${member}`) ? this.require(`${name}/${member}`) : found;
@@ -290,7 +290,7 @@ class NodeRealm implements Library {
     return opened;
   }
 
-  /** A member of a module that instances share; `undefined` if there is none. */
+  /** A member of a module that instances share; `undefined` if none exists. */
   sharedMember(name: string, member: string): unknown {
     const known = this.#members.get(name)?.get(member);
     if (known !== undefined) return known;

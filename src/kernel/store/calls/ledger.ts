@@ -17,7 +17,7 @@ export interface LedgerCapacity {
 
 export const DEFAULT_KEYS: LedgerCapacity = { ttlMs: 10 * 60 * 1_000, maxEntries: 10_000, maxBytes: 64 * 1024 ** 2 };
 
-/** Message of `doubted` claims. Without a path, as any caller may read it. */
+/** Message of `doubted` claims. Without a path, because every caller may read it. */
 export const DOUBTED =
   "the store of idempotency keys was damaged and begun anew: until what it had would have expired, it is unknown whether the call with a key has run";
 

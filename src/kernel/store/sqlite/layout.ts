@@ -99,7 +99,7 @@ function unlessThere(make: () => void): void {
 /** Ending of the name of a damaged file that was moved aside. */
 export const DAMAGED = ".corrupt";
 
-/** Time at which a damaged file was moved aside from a path, in milliseconds since 1970; 0 if there is none. */
+/** Time at which a damaged file was moved aside from a path, in milliseconds since 1970; 0 if none exists. */
 export function movedAsideMs(path: string): number {
   return path === IN_MEMORY ? 0 : Math.ceil(statSync(path + DAMAGED, { throwIfNoEntry: false })?.ctimeMs ?? 0);
 }

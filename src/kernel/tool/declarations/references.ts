@@ -3,7 +3,7 @@ import { isObject, nameOfSegment } from "../../base/json.ts";
 const SEGMENTS_MAX = 64;
 
 /**
- * The target schema of a reference within a resource: `#` or `#/$defs/name`. `undefined` if there is none, and for
+ * The target schema of a reference within a resource: `#` or `#/$defs/name`. `undefined` if none exists, and for
  * anchors and other resources, which are not resolved.
  */
 export function findSchema(resource: Readonly<Record<string, unknown>>, ref: string): unknown {

@@ -3,7 +3,7 @@ import type { CallBody } from "./api.ts";
 import { Quiet } from "./elements.tsx";
 import { key } from "./key.ts";
 
-/** A button that copies a text, and reports the outcome. The text is made on demand; `null`: there is none. */
+/** A button that copies a text, and reports the outcome. The text is made on demand; `null`: none exists. */
 export function CopyButton({ name, text }: { name: string; text: () => string | null }) {
   const said = useSignal("");
   const copy = async (): Promise<void> => {

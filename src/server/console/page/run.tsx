@@ -34,7 +34,7 @@ export class Run implements CallListener {
   }
 
   /**
-   * Runs a call. Returns its outcome, or `null` if there is none; `noun` names it in the message about its
+   * Runs a call. Returns its outcome, or `null` if none exists; `noun` names it in the message about its
    * cancellation.
    */
   async start(body: CallBody, noun: string): Promise<Outcome | null> {

@@ -4,9 +4,9 @@ const { defineProperty, getOwnPropertyDescriptor } = Object;
 const { ownKeys } = Reflect;
 
 /**
- * An instance's module. Most code calls only one or two functions, which instances share: any other use makes the
- * instance's own copy, in which it may replace members. `shared` returns a member without a copy; `undefined` if there
- * is none.
+ * An instance's module. Most code calls only one or two functions, which instances share. Any other use makes the
+ * instance's own copy, in which it may replace members. `shared` returns a member without a copy; `undefined` if it
+ * is missing.
  */
 export function lazyModule(shared: (member: string) => unknown, fill: (module: NodeModule) => void): NodeModule {
   return new Proxy({}, new Members(shared, fill));

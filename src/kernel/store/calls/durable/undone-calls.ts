@@ -50,7 +50,7 @@ export class UndoneCalls {
     this.#rows = rows;
   }
 
-  /** The last call that undoes another; `undefined` if there is none. */
+  /** The last call that undoes another; `undefined` if none exists. */
   last(id: string): (DurableRow & { readonly nth: number }) | undefined {
     for (let nth = UNDO_TRIES_MAX; nth > 0; nth--) {
       const found = this.#rows.find(undoId(id, nth), null);

@@ -11,7 +11,7 @@ const CALLS_MAX = 50;
 
 interface Outcome {
   readonly call: CallSummary;
-  /** Result of the replay, or the reason why there is none. */
+  /** Result of the replay, or the reason why none exists. */
   readonly words: string;
   readonly isSame: boolean;
 }

@@ -18,7 +18,7 @@ interface NeededLogin {
   readonly isPersons: boolean;
 }
 
-/** Card with the connectors that need a login, and buttons to log in; empty if there are none. */
+/** Card with the connectors that need a login, and buttons to log in; empty if none exist. */
 export function LoginsCard() {
   const names = last.value?.needLogin ?? [];
   return names.length === 0 ? null : <Logins names={names} />;
