@@ -15,6 +15,7 @@ const HOST = "127.0.0.1";
 const START_MS = 120_000;
 const SLOTS = 16_384;
 const SENTINELS = 3;
+const NODE_TIMEOUT_MS = 2_000;
 const MASTERS = 3;
 
 export interface Sentinels extends AsyncDisposable {
@@ -113,7 +114,7 @@ export interface RedisCluster extends AsyncDisposable {
   nodeOf(key: string): Promise<RedisServer>;
 }
 
-/** Three masters, each with so many replicas. One that is silent for two seconds is held to be gone. */
+/** Three masters, each with this number of replicas. A node that is silent for two seconds counts as failed. */
 export async function startCluster(replicas = 0): Promise<RedisCluster> {
   await using stack = new AsyncDisposableStack();
   const nodes: RedisServer[] = [];
@@ -122,7 +123,8 @@ export async function startCluster(replicas = 0): Promise<RedisCluster> {
       "--cluster-enabled",
       "yes",
       "--cluster-node-timeout",
-      "2000",
+      // On a busy machine no node may count as failed before the cluster is complete.
+      `${START_MS}`,
       "--cluster-port",
       `${await freePort()}`,
     ];
@@ -130,7 +132,11 @@ export async function startCluster(replicas = 0): Promise<RedisCluster> {
   }
   const hosts = nodes.map(({ port }) => `${HOST}:${port}`);
   const how = ["--cluster-replicas", `${replicas}`, "--cluster-yes"];
-  await run("redis-cli", ["--cluster", "create", ...hosts, ...how]);
+  await run("redis-cli", ["--cluster", "create", ...hosts, ...how]).catch(
+    ({ stdout }: { readonly stdout?: string }) => {
+      throw new Error(`redis-cli could not create the cluster: ${stdout}`);
+    },
+  );
   for (const { port } of nodes)
     await until("the cluster is whole", async () => {
       const said = await ask(port, ["CLUSTER", "INFO"]);
@@ -144,6 +150,7 @@ export async function startCluster(replicas = 0): Promise<RedisCluster> {
         said.includes("link_status:up")
       );
     });
+  for (const { port } of nodes) await ask(port, ["CONFIG", "SET", "cluster-node-timeout", `${NODE_TIMEOUT_MS}`]);
   const owned = stack.move();
   return {
     url: `redis+cluster://${hosts.slice(0, MASTERS).join(",")}`,

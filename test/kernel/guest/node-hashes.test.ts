@@ -57,8 +57,11 @@ test("a hash gives nothing out that goes on when its memory is used for another 
   using realm = await openRealm(`() => {
     const { createHash, createHmac } = __node.require("crypto");
     const known = ["constructor", "copy", "digest", "end", "read", "update", "write"];
-    const namesOf = (object) => (object === Object.prototype ? [] : [...Reflect.ownKeys(object), ...namesOf(Object.getPrototypeOf(object))]);
-    return [createHash("sha256"), createHmac("sha256", "a")].flatMap(namesOf).filter((name) => !known.includes(name));
+    // Its base makes a stream of it, by two of its own members that take a chunk and give the digest.
+    const base = Object.getPrototypeOf(Object.getPrototypeOf(Object.getPrototypeOf(createHash("sha256"))));
+    const namesOf = (object) => (object === base ? [] : [...Reflect.ownKeys(object), ...namesOf(Object.getPrototypeOf(object))]);
+    const names = [createHash("sha256"), createHmac("sha256", "a")].flatMap(namesOf).map(String);
+    return names.filter((name) => ![...known, "Symbol(take)", "Symbol(last)"].includes(name));
   }`);
   expect(realm.call()).toEqual([]);
 });

@@ -180,4 +180,4 @@ function memberNames(): Readonly<Record<string, string>> {
 /** Names of classes, some of which Node makes when they are read. */
 const CLASS = /^[A-Z][a-z]/;
 /** Modules that warn when they are loaded. */
-const SILENT: ReadonlySet<string> = new Set(["wasi", "sqlite", "sys", "punycode", "trace_events"]);
+const SILENT: ReadonlySet<string> = new Set(["ffi", "wasi", "sqlite", "sys", "punycode", "trace_events"]);
