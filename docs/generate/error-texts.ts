@@ -74,7 +74,7 @@ export const ERROR_TEXTS = {
     message: "outside business hours",
   },
   queue_full: {
-    meaning: "As many calls wait as may wait. The engine refuses this one at once.",
+    meaning: "The queue is full: the maximum number of calls waits already. The engine refuses this call at once.",
     causes: [
       "Calls arrive faster than the workers run them.",
       "One slow tool occupies all slots: `queue.perTool` bounds its share.",
@@ -92,13 +92,13 @@ export const ERROR_TEXTS = {
     message: "the call waited 30000 ms for a slot, longer than its limits.queueMs",
   },
   rate_limited: {
-    meaning: "The caller is faster than it may be, or has used its quota.",
+    meaning: "The caller exceeds its rate, or has used its quota.",
     causes: ["The key's `rate` or `quota` is used up.", "Too many wrong keys came from one address."],
     message: "the key calls faster than it may; there is more in 400 ms",
     details: { retryAfterMs: 400 },
   },
   cancelled: {
-    meaning: "The caller gave the call up. The tool was stopped; effects that it had already are not undone.",
+    meaning: "The caller cancelled the call. The tool was stopped; its earlier effects are not undone.",
     causes: [
       "The call's `AbortSignal` was aborted.",
       "The HTTP client closed its connection.",
@@ -123,7 +123,7 @@ export const ERROR_TEXTS = {
     details: { errors: [NOT_FOUND] },
   },
   cpu_limit: {
-    meaning: "The call used more processor time than it may. It was stopped.",
+    meaning: "The call exceeded its limit of processor time. It was stopped.",
     causes: [
       "An endless loop.",
       "More work than `limits.cpuMs` allows.",
@@ -176,18 +176,19 @@ export const ERROR_TEXTS = {
     message: "inventory.count failed: the warehouse does not answer",
   },
   login_required: {
-    meaning: "The tool's connector has no access token, and gets none until somebody logs in or mends its options.",
+    meaning:
+      "The tool's connector has no access token, and gets none until a person logs in or its options are corrected.",
     causes: [
-      "Nobody has logged the connector in, or nobody for this tenant: the message has the command.",
+      "The connector was never logged in, or not for this tenant: the message has the command.",
       "The authorization server refuses to renew the login (`invalid_grant`): log in again.",
-      "It refuses the client (`invalid_client`): mend the `auth` of the connector, or its secrets.",
-      "Not this: an authorization server that is down is `capability_failed`, and is asked again.",
+      "It refuses the client (`invalid_client`): correct the `auth` of the connector, or its secrets.",
+      "Not this: if the authorization server is down, the code is `capability_failed`, and the request is retried.",
     ],
     message:
       'connector.request failed: the connector "crm" needs a login: nobody has logged in; run: glovebox connectors login crm',
   },
   capability_limit: {
-    meaning: "The call used its capabilities too often or for too much.",
+    meaning: "The call made too many capability calls, or transferred too much data.",
     causes: [
       "More calls than `limits.capabilityCalls`, or more data than `limits.capabilityBytes`.",
       "A bound of the capability itself: its `rateLimit`, or `maxRequests` and `maxBytes` of a grant.",
@@ -232,7 +233,7 @@ export const ERROR_TEXTS = {
       "The process or machine that ran the call is lost, through no fault of the call, and the call could not start again.",
     causes: [
       "A worker machine or Redis was lost for longer than `executor.lostMs`.",
-      "The call had effects, and its second run asked for something else.",
+      "The call had effects, and its second run made a different request.",
       "No executor process starts: `sandbox: require` without bubblewrap, for example.",
     ],
     message: "its executor process ended; 2 of its capability calls had been carried out",
@@ -256,9 +257,9 @@ export const ERROR_TEXTS = {
   },
   paused: {
     meaning:
-      "The call waits for a person, a signal, a time or another call. It is kept, and holds no worker meanwhile. Nothing more is asked of the caller than to come back for its result.",
+      "The call waits for a person, a signal, a time or another call. It is stored, and uses no worker meanwhile. The caller only has to fetch the result later.",
     causes: [
-      "The tool's `approval`, or a rule of `policy.approvals`, has a person approve the call.",
+      "The tool's `approval`, or a rule of `policy.approvals`, requires the approval of a person.",
       "A listener of `tool:pre` called `requireApproval`.",
       "The tool or the program called `approval`, `signal` or `sleepUntil`.",
     ],
@@ -267,28 +268,28 @@ export const ERROR_TEXTS = {
   },
   approval_refused: {
     meaning:
-      "A person refused the call, or nobody decided in time, so that what needed the approval did not run; or a signal did not come in time.",
+      "A person refused the call, or the time for the decision ran out, so the part that needs the approval did not run; or an expected signal did not arrive in time.",
     causes: [
       "A person decided `refuse`.",
-      "The time of the rule, `expiresMs`, was over.",
-      "The call waited for a signal, which did not come within the `expiresMs` of that.",
+      "The time of the rule, `expiresMs`, ran out.",
+      "The call waited for a signal, which did not arrive within its `expiresMs`.",
     ],
     message: "it was refused by ada@example.com: the order was delivered",
   },
   cannot_pause: {
-    meaning: "The call would have to wait, and cannot be kept meanwhile. What it waits for was not asked.",
+    meaning: "The call has to wait, but cannot be stored meanwhile. No approval was requested.",
     causes: [
       'The caller said `pause: "refuse"`.',
-      "The tenant has as many paused calls, or the call has as many waits or bytes, as may be kept.",
+      "The tenant has reached its maximum of paused calls, or the call its maximum of waits or bytes.",
     ],
     message: "the call has to wait: the tool asks for it, and its caller has said that it must not",
   },
   diverged: {
     meaning:
-      "The call was to go on after its pause. To do so it runs again with its earlier answers, and this time it asked for something else. Effects before the pause stand; nothing after it ran.",
+      "The call could not continue after its pause. To continue, it runs again with its earlier answers, and this time it made a different request. Effects before the pause are not undone; nothing after it ran.",
     causes: [
-      "Another version of Node or of Glovebox, in which the tool behaves in another way.",
-      "The tool has another `config` than when the call began, or its code of then cannot be run any more. Then nothing of the call has run again.",
+      "Another version of Node or of Glovebox, under which the tool behaves differently.",
+      "The `config` of the tool has changed since the call began, or its earlier code is not available any more. In both cases nothing ran again.",
     ],
     message: "after its pause the call asked for something else than before",
   },

@@ -40,8 +40,8 @@ function causesOf(causes: readonly string[]): string {
 
 const PRINCIPLES = `## Rules
 
-- **Counts decide, time delays and bills.** A call ends because it asked too often or for too many bytes, never because the host was slow. The exception is \`cpuMs\`.
-- **Whoever causes work pays for it.** Each tenant has its share of the host's time, slots and memory, and waits for itself beyond it. Work that is charged to nobody is bounded.
+- **Counts end calls; time only delays and charges them.** A call ends because of too many requests or bytes, never because the host was slow. The exception is \`cpuMs\`.
+- **The cause of work pays for it.** Each tenant has a share of the host's time, slots and memory; beyond it, only its own calls wait. Work without a payer is bounded.
 - **Limits whose cost falls on the host are the operator's.** Only the engine's options raise \`inputBytes\`, \`outputBytes\`, \`logBytes\`, \`capabilityCalls\` and \`capabilityBytes\`.
 
 ## Pieces of work
@@ -50,8 +50,8 @@ Each is linked to the test of its bound. A _turn_ is one of the event loop of th
 
 const PAYING = `## What paying means
 
-- **Call**: its processor time is \`metadata.cpuMs\`, its memory and bytes count towards its limits, and it ends where it exceeds one.
-- **Tenant**: the time is charged to its account, which [\`engine.usage()\`](../reference/exports.md) shows. It waits behind tenants that used less: while others use more than 50 ms of a second, it has 250 ms of each second, and 500 ms at once. Beyond 30 s of waiting work, its calls end with \`rate_limited\`.
+- **Call**: its processor time is \`metadata.cpuMs\`, its memory and bytes count towards its limits. A call that exceeds a limit ends.
+- **Tenant**: the time is charged to its account, which [\`engine.usage()\`](../reference/exports.md) shows. Its calls wait behind those of tenants that used less: while others use more than 50 ms of a second, it has 250 ms of each second, and 500 ms at once. Beyond 30 s of waiting work, its calls end with \`rate_limited\`.
 - **Key**: its rate and its quotas of the [HTTP API](../how-to/keys.md).
 - **Registrant**: a registration that exceeds a bound fails with \`load_error\`. Only keys with the role \`admin\` register tools over HTTP.
 - **Operator**: work of constant size, which no tenant can multiply.`;

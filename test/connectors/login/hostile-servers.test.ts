@@ -114,7 +114,8 @@ test.each<[string, Answer, RegExp]>([
       const head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
       response.socket?.write(`${head}${"1\r\n \r\n".repeat(20_000)}0\r\n\r\n`);
     },
-    /too many pieces of a few bytes/,
+    // Node 24 joins the pieces that wait in a stream, so that they are few.
+    process.version.startsWith("v24.") ? /not one of OAuth/ : /too many pieces of a few bytes/,
   ],
   ["a closed connection", (_, response) => void response.destroy(), /the connection was lost/],
 ])("a server that answers with %s gives no token", async (_name, answered, message) => {
