@@ -57,12 +57,19 @@ const TARGET = "es2023";
 const PLACE = "glovebox-published:";
 
 async function publish(folder: string): Promise<void> {
-  await rm(folder, { recursive: true, force: true });
+  await empty(folder);
   // What one process loads shares its chunks. A program of another process would only cut them smaller.
   await bundleAll([[...exported(), ...COMMAND], ...programs(), SCRIPTS], folder);
   for (const each of READ) await cp(path.join(COMPILED, each), path.join(folder, each), { recursive: true });
   await cp(COMPILED, folder, { recursive: true, filter: (from) => !path.extname(from) || from.endsWith(".d.ts") });
   await checkImports(folder);
+}
+
+/** Removes an earlier build. Throws for a folder that is a project, such as this repository: it would be gone. */
+async function empty(folder: string): Promise<void> {
+  const own = [".git", "package.json"].find((name) => existsSync(path.join(folder, name)));
+  if (own !== undefined) throw new Error(`${folder} has ${own}: name a folder that only a build writes into`);
+  await rm(folder, { recursive: true, force: true });
 }
 
 /** A module that is copied as a file may import what is only in chunks: whoever has installed the package would miss it. */
@@ -81,7 +88,7 @@ async function checkImports(folder: string): Promise<void> {
  * A module that programs import has both forms: its compiled one shares its classes with what tests import.
  */
 async function publishPrograms(folder: string): Promise<void> {
-  await rm(folder, { recursive: true, force: true });
+  await empty(folder);
   await cp(COMPILED, folder, { recursive: true, filter: (from) => !from.endsWith(".d.ts") });
   const imported = Object.values(IMPORTED).flat();
   for (const file of imported) {

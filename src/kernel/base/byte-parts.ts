@@ -3,8 +3,8 @@ const SHORT_PARTS_MAX = 1_024;
 const PART_BYTES_MIN = 64;
 
 /**
- * Bytes that come in parts. Many short parts are joined: each of them takes some hundred bytes of memory, so that whoever
- * sends bytes one by one would take far more than a limit in bytes allows.
+ * Bytes that come in parts. Many short parts are joined: each of them takes some hundred bytes of memory, so that single
+ * bytes would take far more memory than a limit in bytes allows.
  */
 export class ByteParts {
   #parts: Uint8Array[] = [];
@@ -23,7 +23,12 @@ export class ByteParts {
 
   /** All bytes in one piece. */
   joined(): Buffer {
-    const bytes = Buffer.concat(this.#parts, this.#length);
+    const [first] = this.#parts;
+    // A single part is not copied.
+    const bytes =
+      first !== undefined && this.#parts.length === 1
+        ? Buffer.from(first.buffer, first.byteOffset, first.length)
+        : Buffer.concat(this.#parts, this.#length);
     this.#parts = [bytes];
     return bytes;
   }
