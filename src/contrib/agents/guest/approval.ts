@@ -12,8 +12,8 @@ export function asksOf(needed: unknown): LibraryTool["asks"] {
 }
 
 /**
- * Waits for a person where `decide`, the tool's own function, says that the call needs an approval, or fails. Rejects
- * where the person refuses, and where the call has no grant to wait.
+ * Waits for a person if `decide`, the tool's own function, requires an approval of the call, or fails. Rejects if the
+ * person refuses, and if the call cannot wait.
  */
 export async function awaitApproval(decide: () => unknown, input: unknown, context: ToolContext): Promise<void> {
   const decided = await decisionOf(decide);
@@ -23,7 +23,10 @@ export async function awaitApproval(decide: () => unknown, input: unknown, conte
   const reason = memberOf(decided, "reason");
   const said = typeof reason === "string" && reason !== "" ? reason.slice(0, REASON_MAX) : undefined;
   const message = said ?? `The tool ${context.tool.name} asks for an approval of this call`;
-  await methodOf(memberOf(context.host, "pause"), "approval")?.({ message, data: input });
+  const ask = methodOf(memberOf(context.host, "pause"), "approval");
+  if (ask === undefined)
+    throw new Error("the call needs an approval, and its tool has no capability pause to ask for it");
+  await ask({ message, data: input });
 }
 
 const REASON_MAX = 1_000;
