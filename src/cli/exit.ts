@@ -51,3 +51,8 @@ export class CliError extends Error {
     this.exitCode = exitCode;
   }
 }
+
+/** The error for the file of an option that cannot be written. `code`: of the system, such as `ENOENT`. */
+export function unwritable(option: string, file: string, code = "unknown error"): CliError {
+  return new CliError(EXIT.USAGE, `${option} cannot write ${file}: ${code}; make its folder, or name another file`);
+}

@@ -9,7 +9,7 @@ import { isObject } from "../kernel/base/json.ts";
 import { nearest } from "../server/config/names.ts";
 import type { Config } from "../server/config/schema.ts";
 import { authorLine } from "./author-line.ts";
-import { CliError, EXIT } from "./exit.ts";
+import { CliError, EXIT, unwritable } from "./exit.ts";
 import { parseJsonText } from "./json-text.ts";
 import { CONFIG, namesTools, readConfig } from "./open-engine.ts";
 import { isWorkflow } from "./open-workflow.ts";
@@ -113,9 +113,9 @@ async function runTool(tool: string, input: string, options: Options): Promise<v
 
 /** A call is not made, with its effects, whose recording could not be written. */
 async function requireFolder(file: string): Promise<void> {
-  const code = await access(path.dirname(file), constants.W_OK).then(() => null, errnoOf);
-  if (code === null) return;
-  throw new CliError(EXIT.USAGE, `--record cannot write ${file}: ${code}; make its folder, or name another file`);
+  await access(path.dirname(file), constants.W_OK).catch((error: unknown) => {
+    throw unwritable("--record", file, errnoOf(error));
+  });
 }
 
 /** Progress as text: `[3 of 5] copying`. */

@@ -4,7 +4,7 @@ import { Command, Option } from "commander";
 import { isObject } from "../kernel/base/json.ts";
 import type { CodeModeOptions } from "../kernel/engine/code-mode-options.ts";
 import type { DeclaredTool } from "../kernel/tool/declarations/declare-tools.ts";
-import { CliError, EXIT } from "./exit.ts";
+import { CliError, EXIT, unwritable } from "./exit.ts";
 import { CONFIG, TOOLS, openEngine, readConfig, type Sources, withFolder } from "./open-engine.ts";
 import { countOf, print, printJson } from "./output.ts";
 import { wholeNumber } from "./setting-flags.ts";
@@ -77,10 +77,7 @@ async function types(
     return told(`${out} is up to date`, { file: out });
   }
   await writeFile(out, text).catch((error: unknown) => {
-    throw new CliError(
-      EXIT.USAGE,
-      `--out cannot write ${out}: ${errnoOf(error)}; make its folder, or name another file`,
-    );
+    throw unwritable("--out", out, errnoOf(error));
   });
   told(`${out}: ${countOf(tools.length, "tool")}`, { file: out });
 }

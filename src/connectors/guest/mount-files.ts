@@ -46,7 +46,7 @@ async function read(name: string, file: PathArgument, ask: AskHost): Promise<Arg
     throw new ArgumentError(`${name}.path: ${reason}`);
   }
   const filename = rest.filename ?? path.slice(path.lastIndexOf("/") + 1);
-  // What is valid UTF-8 comes as a text.
+  // A file of valid UTF-8 comes as a text.
   const { text, base64 } = answer["value"];
   return { ...rest, filename, base64: typeof text === "string" ? encodeBase64(encodeUtf8(text)) : base64 };
 }

@@ -12,9 +12,9 @@ import { LoginFailure } from "./failure.ts";
 import { renewedLogin, writeLogin } from "./kept-login.ts";
 import { keyOfLogin } from "./settings.ts";
 
-/** What a login gives. */
+/** Lifetime of a new login. */
 export interface GivenLogin {
-  /** Whether it goes on by itself: its server gave a refresh token, or a token that does not end. */
+  /** Whether it is renewed by itself: the server gave a refresh token, or a token without an end. */
   readonly isRenewed: boolean;
   /** Life of the access token; `null` where the server says nothing. */
   readonly lifeMs: number | null;

@@ -347,6 +347,11 @@ export class GloveboxError extends Error {
   }
 }
 
+/** The error of a tool that cannot be registered; `problem` follows its name. */
+export function loadError(tool: string, problem: string, details?: unknown): GloveboxError {
+  return new GloveboxError("load_error", `tool "${tool}" ${problem}`, details);
+}
+
 /** Whether a value from outside is one of the table's codes. */
 export function isErrorCode(value: unknown): value is ErrorCode {
   return typeof value === "string" && Object.hasOwn(ERRORS, value);

@@ -166,7 +166,7 @@ export function hardenLibrary(realm: object): <T>(made: T) => T {
     known.add(object as object);
   return (made) => {
     if (made === null || (typeof made !== "object" && typeof made !== "function")) return made;
-    // What is known already counts as frozen.
+    // A known object counts as frozen.
     requireRoom();
     const found = new Set<object>([made]);
     const add = (value: unknown): void => {

@@ -68,21 +68,16 @@ export function nodePart(world: NodeWorld): NodePart {
 
 function nodeHost({ realm, pure, turn, hardened, report, cloneRules }: NodeWorld): NodeHost {
   const harden = hardened ? hardenLibrary(realm) : <T>(made: T) => made;
+  // On a full stack the answer is empty, which the library would keep for all calls.
+  const ask: Pure = hardened ? (...given) => (requireRoom(), pure(...given)) : pure;
   return {
     call: () => turn.call,
     nowMs: () => turn.nowMs,
     report: (error) => {
       if (turn.call !== null) report(turn.call, error);
     },
-    evaluate: (name) => {
-      if (hardened) requireRoom();
-      return evaluateModule(pure, name);
-    },
-    text: (name) => {
-      // On a full stack the answer is empty, which the library would keep for all calls.
-      if (hardened) requireRoom();
-      return pure("part", name, "", "");
-    },
+    evaluate: (name) => evaluateModule(ask, name),
+    text: (name) => ask("part", name, "", ""),
     harden,
     denied: (capability, method, message) =>
       capabilityError({ code: "capability_denied", message }, capability, method),

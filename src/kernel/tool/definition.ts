@@ -3,7 +3,7 @@ import type { NodeName } from "./bundle/used-names.ts";
 import type { ToolAnnotations } from "./contracts/contract.ts";
 import type { SchemaRewrite } from "./contracts/mcp-schema.ts";
 import { writeAny } from "../base/json-writer.ts";
-import { GloveboxError } from "../base/errors.ts";
+import { loadError } from "../base/errors.ts";
 import type { JsonSchema, JsonValue } from "../base/json.ts";
 import { DEFAULT_LIMITS, type Limits, MAX_LIMITS, resolveLimits } from "../base/limits.ts";
 import { type Isolation, type ModuleContractName, type Runtime, PLUGGED_NAME } from "../base/protocol/script.ts";
@@ -376,9 +376,4 @@ function checkJson(tool: string, key: string, value: unknown, maxBytes: number):
 function nameOf(definition: unknown): string {
   const name: unknown = isDefinition(definition) ? definition.name : undefined;
   return typeof name === "string" && name !== "" ? name.slice(0, 128) : "(without a name)";
-}
-
-/** The error of a tool that cannot be registered; `problem` goes on after its name. */
-export function loadError(tool: string, problem: string, details?: unknown): GloveboxError {
-  return new GloveboxError("load_error", `tool "${tool}" ${problem}`, details);
 }

@@ -5,12 +5,12 @@ import {
   recordReader,
   type ToolDescription,
 } from "./contracts/contract.ts";
-import { GloveboxError } from "../base/errors.ts";
+import { GloveboxError, loadError } from "../base/errors.ts";
 import { parseWritten } from "../base/exact-json.ts";
 import { isObject, type JsonValue } from "../base/json.ts";
 import type { Inspection, Runtime } from "../base/protocol/script.ts";
 import { definedIn } from "./defined-tool.ts";
-import { checkDefinition, type CheckedDefinition, loadError, type ToolLocation } from "./definition.ts";
+import { checkDefinition, type CheckedDefinition, type ToolLocation } from "./definition.ts";
 
 /** The result of a module's inspection, and its runtime. */
 type Found = Pick<Extract<Inspection, { ok: true }>, "contract" | "described" | "spec" | "defaultExport"> & {

@@ -5,7 +5,7 @@ import { usesProcess, usesSockets } from "../guest/host.ts";
 import type { Capability, CapabilityRequest } from "../broker/capabilities/capability.ts";
 import type { ModuleReaders, Outcome } from "./contracts/contract.ts";
 import { mcpSchemas } from "./contracts/mcp-schema.ts";
-import { GloveboxError } from "../base/errors.ts";
+import { GloveboxError, loadError } from "../base/errors.ts";
 import { frozen, isObject, type JsonSchema } from "../base/json.ts";
 import { listedSchema } from "../base/schema/listed-schema.ts";
 import { resolveLimits, type Limits } from "../base/limits.ts";
@@ -20,7 +20,7 @@ import {
 } from "../base/protocol/script.ts";
 import type { Bundle } from "./bundle/bundle.ts";
 import type { SchemaUse } from "./defined-tool.ts";
-import { type CheckedDefinition, loadError, type RetryOn, type ToolInfo } from "./definition.ts";
+import type { CheckedDefinition, RetryOn, ToolInfo } from "./definition.ts";
 import { stackMapper } from "./bundle/stack.ts";
 import type { StoredProgram } from "./program/program.ts";
 import type { ToolResult } from "../base/result.ts";

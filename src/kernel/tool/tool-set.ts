@@ -1,4 +1,4 @@
-import { GloveboxError } from "../base/errors.ts";
+import { GloveboxError, loadError } from "../base/errors.ts";
 import { parseWritten } from "../base/exact-json.ts";
 import { isObject, type JsonSchema } from "../base/json.ts";
 import { parsing, type ToolChecks } from "../base/protocol/script.ts";
@@ -6,7 +6,7 @@ import type { Bundle } from "./bundle/bundle.ts";
 import { ContractError, type ModuleReaders, type ToolAnnotations } from "./contracts/contract.ts";
 import { mcp } from "./contracts/mcp.ts";
 import type { SchemaUse } from "./defined-tool.ts";
-import { type CheckedDefinition, checkDefinition, loadError } from "./definition.ts";
+import { type CheckedDefinition, checkDefinition } from "./definition.ts";
 import { checksOf, type PrepareContext } from "./load.ts";
 import { configFor, extrasIn, type LocationExtras, requireNames, together } from "./module.ts";
 import { type Loaded, type RegisteredTool, registeredTool } from "./registered-tool.ts";
@@ -117,7 +117,7 @@ function definitionOf(
   }
   const all = together(extrasIn(parseWritten(spec)), definition, location);
   const asked: unknown = Reflect.get(all, "capabilities") ?? {};
-  // What is no object is refused when the definition is checked.
+  // A value that is no object is refused when the definition is checked.
   const capabilities = tool.pauses && isObject(asked) ? { capabilities: { pause: true, ...asked } } : {};
   return checkDefinition({ config: configFor(extras, readers), ...all, ...capabilities }, { allowNoSource: true });
 }

@@ -1,7 +1,7 @@
 import path from "node:path";
+import { loadError } from "../../kernel/base/errors.ts";
 import { MODULE_BYTES_MAX, WasmError } from "../../kernel/base/wasm/wasm-sections.ts";
 import type { Bundle } from "../../kernel/tool/bundle/bundle.ts";
-import { loadError } from "../../kernel/tool/definition.ts";
 import { readFileAt } from "../../kernel/tool/package/file.ts";
 import { PackageError } from "../../kernel/tool/package/step.ts";
 import type { RuntimeSource, ToolRuntime } from "../../kernel/tool/runtimes/runtime.ts";

@@ -164,7 +164,7 @@ const performance = {
   setResourceTimingBufferSize: () => undefined,
   clearMarks: clear("mark"),
   clearMeasures: clear("measure"),
-  getEntries: () => listOf(timeline().entries).getEntries(),
+  getEntries: () => byTime(timeline().entries),
   getEntriesByName: (name: string, type?: string) => byName(timeline().entries, name, type),
   getEntriesByType: (type: string) => byType(timeline().entries, type),
   timerify: (callback: unknown) => callback,

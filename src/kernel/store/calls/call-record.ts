@@ -5,7 +5,7 @@ import type { LogLine } from "../../base/result.ts";
 /** Format of a stored call. A change that readers of the present one do not understand gets another number. */
 export const CALL_FORMAT = "glovebox-call/1";
 
-/** What is kept of calls: nothing, their summaries, also the details of those that failed, or everything. */
+/** Stored parts of calls: nothing, summaries, also the details of failed calls, or everything. */
 export const KEEPS = ["nothing", "summaries", "failures", "everything"] as const;
 export type Keep = (typeof KEEPS)[number];
 

@@ -1,12 +1,12 @@
 import path from "node:path";
-import { GloveboxError } from "../../base/errors.ts";
+import { GloveboxError, loadError } from "../../base/errors.ts";
 import type { Runtime } from "../../base/protocol/script.ts";
 import type { CapabilityRequest } from "../../broker/capabilities/capability.ts";
 import type { Outcome } from "../build/build-process.ts";
 import { builds } from "../build/builds.ts";
 import { type BundleJob, type Job, stringsOf } from "../build/job.ts";
 import { type JobWords, problemOf } from "../build/problem.ts";
-import { loadError, withFiles } from "./error.ts";
+import { withFiles } from "./error.ts";
 import type { PackageScope } from "./files.ts";
 import type { ProjectOptions } from "./project.ts";
 import { MAX_SOURCE_BYTES } from "./source-budget.ts";

@@ -102,7 +102,7 @@ async function replaceCalls(
 const IN_FOLDER =
   /^\s*\(\s*(?:`(\.{1,2}\/(?:[\w.@-]+\/)*)\$\{[^`{}]+\}([\w.-]*)`\s*\)|["'](\.{1,2}\/(?:[\w.@-]+\/)*)["']\s*\+\s*[\w.$]+\s*(?:\+\s*["']([\w.-]*)["']\s*)?\))/;
 const MODULE = /\.(?:[cm]?[jt]s|[jt]sx|json)$/;
-/** What a package may require by a computed name. */
+/** Modules that a package may require by a computed name. */
 const REQUIRED = /\.(?:c?js|json)$/;
 const NAME = /^[\w@-][\w.@-]*$/;
 /** Types and tests, which stand beside modules. */

@@ -1,12 +1,12 @@
 import type { Location, Message } from "esbuild";
-import { GloveboxError } from "../../base/errors.ts";
+import { GloveboxError, loadError } from "../../base/errors.ts";
 import { isPackages } from "./missing.ts";
 import { shownName } from "./module-name.ts";
 
 /** The `detail` of messages from esbuild that a plugin passes on. */
 export const BUNDLER = "esbuild";
-/** The end of a message about a package that is installed, and has not what was imported of it. */
-export const LACKING = " in its package";
+/** End of a message about a package that is installed without the imported file. */
+const LACKING = " in its package";
 const MAX_ERRORS = 10;
 const MAX_LINE = 160;
 
@@ -15,11 +15,7 @@ export function bundleError(name: string, messages: readonly Message[]): Glovebo
   const problems = messages.slice(0, MAX_ERRORS).map(problem);
   const more = messages.length > 1 ? ` (and ${messages.length - 1} more, see details.errors)` : "";
   const first = problems[0] ?? "could not be bundled";
-  return new GloveboxError("load_error", `tool "${name}" ${first}${more}`, { errors: problems });
-}
-
-export function loadError(name: string, problem: string): GloveboxError {
-  return new GloveboxError("load_error", `tool "${name}" ${problem}`);
+  return loadError(name, `${first}${more}`, { errors: problems });
 }
 
 /** Whether the text could not be parsed, as opposed to an import that could not be resolved. */
@@ -35,11 +31,22 @@ function isBundlers(message: Message): boolean {
   return message.pluginName === "" || message.detail === BUNDLER;
 }
 
+/** The specifier that the bundler could not resolve, of its message. */
+export function unresolvedIn({ text }: Message): string | undefined {
+  return /^Could not resolve "(.*)"$/s.exec(text)?.[1];
+}
+
+/** The message of `unresolvedIn`, for a package that is installed without the imported file. */
+export function asLacking(message: Message): Message {
+  return { ...message, text: message.text + LACKING };
+}
+
 function problem(message: Message): string {
   const { text, location } = message;
   const line = location === null ? "" : ` at ${shownName(location.file)}:${location.line}`;
-  const specifier = /^Could not resolve "(.*)"(?: in its package)?$/s.exec(text)?.[1];
-  if (specifier !== undefined) return unresolved(specifier, line, text.endsWith(LACKING));
+  const isLacking = text.endsWith(LACKING);
+  const specifier = unresolvedIn(isLacking ? { ...message, text: text.slice(0, -LACKING.length) } : message);
+  if (specifier !== undefined) return unresolved(specifier, line, isLacking);
   if (text.startsWith("Could not resolve import(") || message.id === "unsupported-dynamic-import") {
     return `imports a module${line} that is only known when it runs: import() takes a plain string`;
   }

@@ -3,7 +3,7 @@ import path from "node:path";
 import type { Message, OnResolveArgs, OnResolveResult } from "esbuild";
 import { loaderOf, shownName } from "./module-name.ts";
 import { isAt, type Manifests } from "./manifest.ts";
-import { LACKING } from "./error.ts";
+import { asLacking, unresolvedIn } from "./error.ts";
 import { isLesser } from "./lesser-forms.ts";
 import { isForBrowsers, isLacking, isPackages, missingModule } from "./missing.ts";
 import { resolvedByNode } from "./node-exports.ts";
@@ -144,9 +144,8 @@ export class NodeForms {
   /** The same messages, with those marked that are about an installed package without what was imported of it. */
   explained(messages: readonly Message[]): readonly Message[] {
     return messages.map((message) => {
-      const specifier = /^Could not resolve "(.*)"$/s.exec(message.text)?.[1];
-      const isMarked = specifier !== undefined && this.#lacking.has(specifier);
-      return isMarked ? { ...message, text: message.text + LACKING } : message;
+      const specifier = unresolvedIn(message);
+      return specifier !== undefined && this.#lacking.has(specifier) ? asLacking(message) : message;
     });
   }
 

@@ -17,7 +17,7 @@ const MEMBERS: readonly (string | symbol)[] = [
   ..."writableEnded writableFinished writableLength writableHighWaterMark writableNeedDrain".split(" "),
   Symbol.asyncIterator,
 ];
-/** What a class may do by itself as long as its object is no stream. */
+/** Members that a class may have itself as long as its object is no stream. */
 const SIMPLE: readonly string[] = ["write", "end", "read"];
 
 type Done = (error: unknown, chunk?: unknown) => void;
@@ -30,7 +30,7 @@ export abstract class LazyTransform {
   /** Takes a chunk, and gives what comes out at once. */
   abstract [TAKE](chunk: unknown, encoding: string): unknown;
 
-  /** What comes out at the end. */
+  /** Returns the output at the end. */
   abstract [LAST](): unknown;
 }
 
