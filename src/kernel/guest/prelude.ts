@@ -9,11 +9,12 @@ import { type Boot, EMIT_WORN, type Guest, OWN_NAMES } from "./host.ts";
 import { defineLazily, defineReplaceable } from "./lazy-globals.ts";
 import { LineWriter } from "./line-writer.ts";
 import { nodePart } from "./node-part.ts";
+import { noteRealm } from "./odd-objects.ts";
 import { Realm } from "./realm.ts";
 import { countSymbolNames } from "./symbol-names.ts";
 import { createTemporal, separateDates } from "./temporal.ts";
 import { ToolContext } from "./tool-context.ts";
-import { noteOdd, ValueError } from "./values.ts";
+import { limitRawNumbers, ValueError } from "./values.ts";
 import { createWebParts, defineWebGlobals, prepared } from "./web-parts.ts";
 
 export { addLibraries } from "./contracts/find-tools.ts";
@@ -35,7 +36,8 @@ export const boot: Boot = (emit, pure, lines, hardened, engine, ...tool) => {
   removeEscapes(realm);
   installTime(realm, turn, hardened);
   installBigInts(realm);
-  noteOdd(realm);
+  limitRawNumbers(realm);
+  noteRealm(realm);
   countSymbolNames(realm, () => emit(EMIT_WORN, turn.call?.run ?? turn.lastRun, "", "", "", 0));
   // Named by its key, which no bundler changes, and no constructor.
   const { random } = { random: () => entropyOf(turn, pure).fraction() };

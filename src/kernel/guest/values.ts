@@ -1,5 +1,6 @@
 import { isLongInteger } from "../base/exact-json.ts";
 import { isFace } from "./faces/face.ts";
+import { odd } from "./odd-objects.ts";
 import { encodeBase64 } from "./web/base64-bytes.ts";
 import { bytesOf } from "./web/buffer-source.ts";
 
@@ -59,23 +60,10 @@ export class ValueError extends TypeError {
   override readonly name = "ValueError";
 }
 
-/** Whether the written text may have lost a value without a sign of the loss. */
-let isOdd = false;
-
 /**
- * Notes that the realm's `JSON.stringify` meets an error, whose own members do not describe it. Numbers that a tool
- * writes itself are refused at once if they exceed a number's range: a note of them would remain for the next call.
+ * Makes `JSON.rawJSON` refuse a number that is out of range at once: a note of it would remain for the next call.
  */
-export function noteOdd(realm: typeof globalThis): void {
-  const property = {
-    get(): undefined {
-      isOdd = true;
-    },
-    set(this: object, value: unknown): void {
-      defineProperty(this, "toJSON", { value, writable: true, enumerable: true, configurable: true });
-    },
-  };
-  defineProperty(realm.Error.prototype, "toJSON", { get: property.get, set: property.set, configurable: true });
+export function limitRawNumbers(realm: typeof globalThis): void {
   const { rawJSON: RealRawJSON } = realm.JSON as typeof JSON & { rawJSON(text: unknown): { readonly rawJSON: string } };
   const { rawJSON } = {
     rawJSON(text: unknown): object {
@@ -109,7 +97,7 @@ export function write(value: unknown): string | undefined {
  */
 export function writeValue(value: unknown): string | undefined {
   // A text that a tool wrote itself has no information about this value.
-  isOdd = false;
+  odd.isMet = false;
   let text: string | undefined;
   try {
     text = write(value);
@@ -118,7 +106,7 @@ export function writeValue(value: unknown): string | undefined {
     new Conversion().convert(value, null);
     throw error;
   }
-  return typeof text !== "string" || (!isOdd && !mayHaveLost(text)) || isPlain(value)
+  return typeof text !== "string" || (!odd.isMet && !mayHaveLost(text)) || isPlain(value)
     ? text
     : stringify(new Conversion().convert(value, null));
 }
@@ -134,27 +122,29 @@ function mayHaveLost(text: string): boolean {
 
 /** Longest text that is searched here: a call of a built-in function takes as long as a hundred characters. */
 const SHORT = 256;
-const [BRACE, QUOTE, END_BRACE, ZERO, N, T, U, L] = [123, 34, 125, 48, 110, 116, 117, 108];
+const [F, L, N, U] = [102, 108, 110, 117];
 
-/** Beginning of the `toJSON` of Node's buffers. */
+/** Beginning of the `toJSON` of Node's buffers, also those of libraries. */
 const BUFFER = '{"type":"Buffer"';
+const LAST_F = BUFFER.lastIndexOf("f");
 
-/** Whether a text has `null`, `{}`, `{"0` or a buffer, by which `JSON.stringify` writes values that it cannot hold. */
+/** Whether a text has `null`, by which `JSON.stringify` writes values that it cannot hold, or a buffer. */
 function hasSign(text: string): boolean {
-  if (text.length > SHORT) {
-    // The time of a search depends on how frequent its first character is, and one for more than six takes four times
-    // as long.
-    return (
-      hasNull(text) || text.includes("{}") || text.includes('{"0') || (text.includes("Buffer") && text.includes(BUFFER))
-    );
-  }
-  // Each of them has one of these four characters at an odd index.
+  // The time of a search depends on how frequent its first character is, and one for more than six takes four times as
+  // long.
+  if (text.length > SHORT) return hasNull(text) || (text.includes("Buffer") && text.includes(BUFFER));
+  // One of the two equal letters that each of them has is at an odd index.
   for (let at = 1; at < text.length; at += 2) {
     const code = text.charCodeAt(at);
-    if (code === BRACE ? isSign(text, at) : (code === QUOTE || code === END_BRACE) && isSign(text, at - 1)) return true;
-    if (code === L && isNull(text, at)) return true;
+    if ((code === L || code === F) && isSign(text, text.charCodeAt(at + 1) === code ? at + 1 : at)) return true;
   }
   return false;
+}
+
+/** Whether the second of the two equal letters of `null` or a buffer is at an index. */
+function isSign(text: string, end: number): boolean {
+  if (text.charCodeAt(end) === F) return text.charCodeAt(end - 1) === F && text.startsWith(BUFFER, end - LAST_F);
+  return text.charCodeAt(end - 1) === L && text.charCodeAt(end - 2) === U && text.charCodeAt(end - 3) === N;
 }
 
 /** Whether a text has `null`. */
@@ -164,22 +154,7 @@ function hasNull(text: string): boolean {
   return false;
 }
 
-/** Whether `{}`, `{"0` or a buffer is at a place. */
-function isSign(text: string, at: number): boolean {
-  if (text.charCodeAt(at) !== BRACE) return false;
-  const code = text.charCodeAt(at + 1);
-  if (code !== QUOTE) return code === END_BRACE;
-  const first = text.charCodeAt(at + 2);
-  return first === ZERO || (first === T && text.startsWith(BUFFER, at));
-}
-
-/** Whether one of the last two characters of `null` is at an index. The next character is no letter. */
-function isNull(text: string, at: number): boolean {
-  const end = text.charCodeAt(at + 1) === L ? at + 1 : at;
-  return text.charCodeAt(end - 1) === L && text.charCodeAt(end - 2) === U && text.charCodeAt(end - 3) === N;
-}
-
-/** Whether JSON represents a value completely: the signs are in its texts, or are truly empty objects. */
+/** Whether JSON represents a value completely: the signs are in its texts. */
 function isPlain(value: unknown): boolean {
   if (typeof value === "number") return isFiniteNumber(value);
   if (typeof value !== "object" || value === null) return typeof value !== "function" && typeof value !== "symbol";

@@ -4,6 +4,7 @@ import { evaluatePart, webPart } from "./deferred.ts";
 import { detachBuffer, hardenLater, requireRoom, transferBuffer } from "./harden.ts";
 import type { Pure } from "./host.ts";
 import { defineLazily, once } from "./lazy-globals.ts";
+import { noteClasses } from "./odd-objects.ts";
 import { addShow } from "./shown.ts";
 import type { FetchPart } from "./web/fetch-globals.ts";
 import type { createWebPart, WebHost } from "./web/index.ts";
@@ -30,11 +31,16 @@ export function createWebParts(
   further: WebHost["further"],
 ): WebParts {
   const host = { ...webHost(pure, turn, report), further };
-  const web = prepared(hardened, () => webPart().createWebPart(host));
+  const web = prepared(hardened, () => {
+    const part = webPart().createWebPart(host);
+    noteClasses(Object.values(part.globals));
+    return part;
+  });
   let streamPart: StreamPart | null = null;
   const streams = prepared(hardened, () => {
     const part = evaluatePart(pure, "streams").createStreamPart(web().globals, transferBuffer, hardened);
     web().cloneRules.refuse(...Object.values(part.globals));
+    noteClasses(Object.values(part.globals));
     addShow(part.show);
     streamPart = part;
     return part;
@@ -52,6 +58,7 @@ export function createWebParts(
       fillRandom: host.fillRandom,
       currentCall: () => turn.call,
     });
+    noteClasses(Object.values(part.globals));
     addShow(part.show);
     return part;
   });

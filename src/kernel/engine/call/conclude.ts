@@ -1,4 +1,4 @@
-import { mayHaveLongInteger, parseForWriting, parseWithDigits } from "../../base/exact-json.ts";
+import { parseForWriting, parseWithDigits } from "../../base/exact-json.ts";
 import { type ToolError, toolError } from "../../base/errors.ts";
 import { byteLength, isHighSurrogate, parseWithin } from "../../base/json.ts";
 import type { JsonVerdict } from "../../base/json-scanner.ts";
@@ -197,10 +197,9 @@ function readOutput(
   const { outputBytes } = limits;
   const size = byteLength(json, outputBytes);
   if (size > outputBytes) return failure(tooLarge(size, outputBytes), metadata);
-  const isExact = mayHaveLongInteger(json);
-  const parsed = parseWithin(json, isExact && tool.readResult !== null ? parseForWriting : undefined);
+  const parsed = parseWithin(json, tool.readResult === null ? undefined : parseForWriting);
   if ("excess" in parsed) return failure(toolError("invalid_output", `the output is ${parsed.excess}`), metadata);
-  const { value: answer } = parsed;
+  const { value: answer, hasLongIntegers: isExact } = parsed;
   if (tool.readResult === null) {
     if (isExact && typeof answer !== "string") return unreadResult({ json, blanks: 0 }, metadata);
     return resultOf(shorten(answer, tool, metadata), false);

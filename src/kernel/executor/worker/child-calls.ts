@@ -320,7 +320,7 @@ function readRequest(args: string): { readonly name: string; readonly args: stri
     const { name, arguments: given } = parsed.value;
     if (typeof name !== "string" || !isObject(given)) return null;
     // An integer of too many digits would keep the isolate from reading the calls beside this one.
-    return { name, args: mayHaveLongInteger(args) ? writeAny(given) : JSON.stringify(given) };
+    return { name, args: parsed.hasLongIntegers ? writeAny(given) : JSON.stringify(given) };
   } catch {
     return null;
   }

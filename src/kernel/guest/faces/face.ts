@@ -1,3 +1,5 @@
+import { odd } from "../odd-objects.ts";
+
 /** Makes a capability call on behalf of a call. */
 export type AskHost = (capability: string, method: string, args: unknown) => Promise<unknown>;
 
@@ -26,6 +28,7 @@ export function openFace(member: (name: string) => unknown): object {
   const members = new Map<string, unknown>();
   return new Proxy(freeze(create(null)) as object, {
     get(_target, name) {
+      if (name === "toJSON") odd.isMet = true;
       // Resolving a promise with this object reads `then`; inspection reads symbols.
       if (typeof name !== "string" || name === "then" || name === "toJSON") return name === FACE ? true : undefined;
       let found = members.get(name);
