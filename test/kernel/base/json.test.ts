@@ -43,7 +43,22 @@ test("a text within the limits is parsed as JSON.parse does", () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       const text = JSON.stringify(Array.from({ length: 200 }, () => value));
-      expect(parseWithin(text)).toEqual({ value: JSON.parse(text) as unknown });
+      expect(parseWithin(text)).toHaveProperty("value", JSON.parse(text));
+    }),
+  );
+});
+
+test("a text with a long integer, among few values or many, is parsed by the function for such texts", () => {
+  const numbers = fc.oneof(
+    fc.double({ noNaN: true, noDefaultInfinity: true }).map((number) => number.toExponential()),
+    fc.bigInt().map(String),
+  );
+  fc.assert(
+    fc.property(numbers, fc.constantFrom(1, 200), (number, count) => {
+      const text = `[${`{"a":[${number}]},`.repeat(count)}{}]`;
+      const isLong = /^-?\d+$/.test(number) && !Number.isSafeInteger(Number(number));
+      const parsed = parseWithin(text, () => "exact");
+      expect(parsed).toEqual({ value: isLong ? "exact" : JSON.parse(text), hasLongIntegers: isLong });
     }),
   );
 });
