@@ -39,6 +39,17 @@ describe.each(["instance", "context"])("in a realm of the kind %s", (isolation) 
   });
 });
 
+test.each([
+  ["Object.assign(new Map([['a', 1]]), { own: 2 })", '{"a":1}'],
+  ["new (class extends Set { own = 2 })([1])", "[1]"],
+  ["Object.assign(new DataView(new ArrayBuffer(1)), { own: 2 })", '{"base64":"AA=="}'],
+  ["[Object.assign(Promise.resolve(1), { own: 2 })]", "/0 is a promise: await it"],
+  ["Object.assign(new Response('a'), { own: 2 })", "it is a Response: return await response.json()"],
+  ["Object.assign(/a/, { own: 2 })", "it is a regular expression: return String(expression)"],
+])("members that a tool adds to a value hide nothing: %s", async (code, expected) => {
+  for (const isolation of ["instance", "context"]) expect(await given(code, isolation)).toContain(expected);
+});
+
 test("a Buffer is bytes, and what a tool makes of one itself stays as it is", async () => {
   await engine.register({
     name: "buffers",
