@@ -1,4 +1,4 @@
-import { pointerSegment } from "../base/json.ts";
+import { pointerSegment, seen } from "../base/json.ts";
 import type { Remedy } from "../base/remedy.ts";
 import type { CapabilityRequest, Refused } from "./capabilities/capability.ts";
 import { type AllowedValue, isGiven, type Policy, ReadPolicy, type PolicySubject } from "./policy.ts";
@@ -20,6 +20,7 @@ export type Decision =
   | { readonly isGranted: false; readonly message: string; readonly refused: Refused };
 
 const NAME_SHOWN = 64;
+const REQUEST_SHOWN = 500;
 
 /** Granted = requested ∩ policy ∩ narrowed. */
 export class Grants {
@@ -94,18 +95,18 @@ export class Grants {
     }
     const { grants } = capability;
     const allowed = this.#policy.allowed(subject, name);
-    const remedy = `add it to a policy rule that applies to the tool: { "tools": ["${tool}"], "allow": { "${shown}": … } }`;
     if (allowed.length === 0) {
       const obstacle = this.#policy.obstacle(subject, name);
       if (obstacle !== null) return refuseStranger(subject, shown, obstacle);
-      return refuse(`no policy rule allows the capability "${shown}" to tool "${tool}"`, shown, "nothing", remedy);
+      const message = `no policy rule allows the capability "${shown}" to tool "${tool}"`;
+      return refuse(message, shown, "nothing", ruleFor(tool, shown, requested[name]));
     }
     const asked = grants.read(requested[name], "request");
     const agreed = meetAll(capability, asked, allowed);
     if (agreed.length === 0) {
       const given = allowed.map(({ value }) => grants.describe(value)).join("; ");
       const message = `no policy rule allows what tool "${tool}" asks for of "${shown}"`;
-      return refuse(message, grants.describe(asked), given, remedy);
+      return refuse(message, grants.describe(asked), given, ruleFor(tool, shown, requested[name]));
     }
     if (narrowed === undefined) return { isGranted: true, capability, granted: agreed };
     const given = isGiven(narrowed, name) ? meetAll(capability, grants.read(narrowed[name], "narrowing"), agreed) : [];
@@ -117,6 +118,13 @@ export class Grants {
       "add it to the call's option capabilities",
     );
   }
+}
+
+/** The change that allows a tool its request; `…` in place of a long one. */
+function ruleFor(tool: string, capability: string, request: unknown): string {
+  const text = seen(JSON.stringify(request));
+  const value = text.length > REQUEST_SHOWN ? "…" : text;
+  return `add it to a policy rule that applies to the tool: { "tools": ["${tool}"], "allow": { "${capability}": ${value} } }`;
 }
 
 function meetAll(

@@ -27,9 +27,9 @@ export function remediesFor(
   { grants, allowed }: { readonly grants: GrantKind<unknown>; readonly allowed: readonly unknown[] },
 ): readonly Remedy[] {
   const { capability: name } = denied;
-  const needed = neededBy(denied);
-  if (needed === null) return [];
   const { requested, tool, registrant, tenant } = subject;
+  const needed = neededBy(denied, requested);
+  if (needed === null) return [];
   const remedies: Remedy[] = [];
   const value = grants.read(needed, "request");
   const own = isGiven(requested, name) ? requested[name] : undefined;
@@ -49,7 +49,7 @@ interface JsonObject {
 }
 
 /** The smallest request for the capability that covers the call, or `null`. */
-function neededBy({ capability, args }: DeniedCall): JsonValue | null {
+function neededBy({ capability, args }: DeniedCall, requested: CapabilityRequest): JsonValue | null {
   const given: unknown = JSON.parse(args);
   const member = (name: string): string => {
     const value: unknown = isObject(given) ? given[name] : undefined;
@@ -69,7 +69,7 @@ function neededBy({ capability, args }: DeniedCall): JsonValue | null {
     case "secrets":
       return null;
     default:
-      return true;
+      return isGiven(requested, capability) ? (requested[capability] as JsonValue) : true;
   }
 }
 

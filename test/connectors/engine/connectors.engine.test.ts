@@ -68,7 +68,8 @@ test("without a rule a tool of a connector is denied, and no request is sent", a
   const { error } = await engine.execute({ name: "crm.get_item", arguments: { id: "1" } });
   expect(error).toMatchObject({
     code: "capability_denied",
-    message: expect.stringContaining('{ "tools": ["crm.get_item"], "allow": { "connector": … } }') as string,
+    message: expect.stringContaining('{ "tools": ["crm.get_item"], "allow": { "connector": ["crm"] } }') as string,
+    remedies: [{ kind: "config", json: { tools: ["crm.get_item"], allow: { connector: ["crm"] } } }],
   });
   expect(engine.explain("crm.get_item")?.findings).toMatchObject([{ pointer: "/capabilities/connector" }]);
   expect(api.seen).toEqual([]);
