@@ -6,6 +6,7 @@ import { declareWithin } from "../../src/code-mode/declarations.ts";
 import { expressionOf, NearestNames } from "../../src/code-mode/names.ts";
 import { signatureOf } from "../../src/code-mode/signature.ts";
 import type { ToolDescription } from "../../src/kernel/tool/contracts/contract.ts";
+import { byLength } from "../length.ts";
 
 const TOOLS = catalogOf() as readonly ToolDescription[];
 const NAMESPACES = [...new Set(TOOLS.map(({ name }) => name.split(".")[0] ?? ""))];
@@ -97,7 +98,7 @@ test("a declaration of any tool is TypeScript, and no description ends a comment
         expect(text.includes("*/ evil")).toBe(false);
       },
     ),
-    { numRuns: 1_000 },
+    { numRuns: byLength(200, 1_000) },
   );
 }, 300_000);
 

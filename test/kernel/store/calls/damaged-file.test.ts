@@ -12,7 +12,7 @@ import { scratchFolder } from "./stored-calls.ts";
 
 const PAGE_BYTES = 4_096;
 /** Distance of the bytes that are tried: each of them, or one that divides no structure of a page. */
-const STEP = byLength(61, 1);
+const STEP = byLength(127, 1);
 /** In the head, the form in which SQLite writes: of a later one, it does not write. */
 const FORM_AT = 18;
 /** The page of the tables' definitions, of the rows of calls, of an index, and of details. */
