@@ -1,24 +1,41 @@
 import { hostname } from "node:os";
 import { isatty } from "node:tty";
-import type { Logger } from "pino";
+import type { DestinationStream, Logger, pino as Pino } from "pino";
 import { SERVICE_DEFAULTS } from "../server/config/effective.ts";
 import type { LogLevel } from "../server/config/schema.ts";
 import { EXIT } from "./exit.ts";
 import { escapeControl, sendNotices } from "./output.ts";
 
 const STDERR = 2;
+const WARN = 40;
 const LEVELS: { readonly [level: number]: string } = { 10: "trace", 20: "debug", 30: "info", 40: "warn", 50: "error" };
 /** Fields of every line. `pid` and `name` are not among them, as events have their own. */
 const BASE = { service: "glovebox", hostname: hostname() };
 
+/** Lines that wait for a slow reader of stderr, in bytes; further ones are dropped and counted. */
+const WAITING_MAX = 16 * 1024 * 1024;
+
+/** One for all loggers of the process: writes of two could be mixed within a line. */
+let stderr: DestinationStream | null = null;
+
 /** Creates a service's log on stderr: JSON lines, or text on a terminal. */
 export async function openLog(level: LogLevel = SERVICE_DEFAULTS.logLevel): Promise<Logger> {
   const { pino } = await import("pino");
-  const terminal = { write: (line: string) => process.stderr.write(asText(line)) };
-  return pino(
-    { level, base: BASE, formatters: { log: withoutBaseKeys } },
-    isatty(STDERR) ? terminal : pino.destination(STDERR),
-  );
+  stderr ??= isatty(STDERR) ? { write: (line) => process.stderr.write(asText(line)) } : boundedStderr(pino);
+  return pino({ level, base: BASE, formatters: { log: withoutBaseKeys } }, stderr);
+}
+
+function boundedStderr({ destination }: typeof Pino): DestinationStream {
+  const lines = destination({ dest: STDERR, maxLength: WAITING_MAX });
+  let dropped = 0;
+  lines.on("drop", () => dropped++);
+  lines.on("drain", () => {
+    if (dropped === 0) return;
+    const msg = "lines of this log were dropped, because nobody read stderr";
+    lines.write(`${JSON.stringify({ level: WARN, time: Date.now(), ...BASE, dropped, msg })}\n`);
+    dropped = 0;
+  });
+  return lines;
 }
 
 /**
