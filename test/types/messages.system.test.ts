@@ -1,13 +1,5 @@
-import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import path from "node:path";
-import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-
-const CONFIG = fileURLToPath(new URL("./tsconfig.json", import.meta.url));
-const COMPILER = fileURLToPath(new URL("./bin/tsc", import.meta.resolve("typescript/package.json")));
-/** Below `node_modules`, where the compiler finds the types of Node, and nothing else looks. */
-const CACHE = fileURLToPath(new URL("../../node_modules/.cache/", import.meta.url));
+import { beforeAll, describe, expect, test } from "vitest";
+import { compile } from "./project.ts";
 
 /** The head of each program: an engine of two tools. */
 const HEAD = `
@@ -57,28 +49,17 @@ const MISTAKES: readonly (readonly [mistake: string, line: string, says: readonl
   ["an event that does not exist", `engine.on("tool:posted", () => undefined);`, ['"tool:posted"']],
 ];
 
-let folder: string;
 let printed = "";
 
 beforeAll(async () => {
-  await mkdir(CACHE, { recursive: true });
-  folder = await mkdtemp(path.join(CACHE, "mistakes-"));
-  await Promise.all(
-    MISTAKES.map(([, line], at) => writeFile(path.join(folder, `${at}.ts`), `${HEAD}${line}\nexport {};\n`)),
-  );
-  const compilerOptions = { rootDir: "../../..", noUnusedLocals: false };
-  const config = { extends: CONFIG, compilerOptions, include: ["."] };
-  await writeFile(path.join(folder, "tsconfig.json"), JSON.stringify(config));
-  printed = await new Promise((resolve) => {
-    execFile(process.execPath, [COMPILER, "-p", folder, "--pretty", "false"], (_error, stdout) => resolve(stdout));
-  });
+  const programs = MISTAKES.map(([, line], at) => [`${at}.ts`, `${HEAD}${line}\nexport {};\n`]);
+  printed = await compile(Object.fromEntries(programs), { compilerOptions: { noUnusedLocals: false } });
 }, 300_000);
-afterAll(() => rm(folder, { recursive: true, force: true }));
 
 describe("the compiler's message of", () => {
   test.each(MISTAKES.map(([mistake, , says], at) => [mistake, at, says] as const))("%s", (_, at, says) => {
     const lines = printed.split("\n");
-    const first = lines.findIndex((line) => line.includes(`${path.basename(folder)}/${at}.ts`));
+    const first = lines.findIndex((line) => line.startsWith(`${at}.ts(`));
     expect(first, printed).toBeGreaterThanOrEqual(0);
     const rest = lines.slice(first + 1);
     const end = rest.findIndex((line) => !line.startsWith(" "));
