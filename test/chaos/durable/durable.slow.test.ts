@@ -11,10 +11,10 @@ interface Report {
 }
 
 const PROGRAM = new URL("programs/durable.ts", import.meta.url);
-const SECONDS = byLength(8, 60);
+const SECONDS = byLength(4, 60);
 const GUARD_MS = (SECONDS + 230) * 1_000;
 const LOAD = byLength(
-  ["--calls", "12", "--every", "2000", "--ready", "1", "--aim", "10"],
+  ["--calls", "8", "--every", "1500", "--ready", "1", "--aim", "8"],
   ["--calls", "200", "--every", "500", "--ready", "30"],
 );
 /** At least: on a slow machine, processes that are ready run out. */

@@ -132,33 +132,35 @@ describe.each(Object.entries(STORES))("a store that is a %s:", (_kind, start) =>
       expect(effects.done()).toEqual(["tea"]);
     });
 
-    test.each([
-      ["says that twice is as good as once", { shop: true }, { idempotent: true }, null],
-      ["only reads", { shop: true }, { readOnly: true }, null],
-      ["has nothing to act with", {}, {}, null],
-      ["may have acted", { shop: true }, {}, "outcome_unknown"],
-    ])("in the middle of it: its tool %s", async (_title, capabilities, annotations, code) => {
+    test("in the middle of it is made again only where its tool cannot have acted, or may act twice", async () => {
       const store = await stores.open();
-      // Of a call that may have acted the outcome is unknown as long as it runs; else it may end in between as well.
-      const rest = code === null ? "new Promise((resolve) => setTimeout(resolve, 500))" : "host.shop.wait({})";
-      const source = `export default async (_, { host }) => { console.log("begins"); await ${rest}; return "late"; };`;
-      const tool = { name: "slow", description: "Takes its time.", source, capabilities, annotations };
-      const call = { name: "slow", arguments: {} };
       const [first, second] = [await openShop(store.options), await openShop(store.options)];
-      for (const { engine } of [first, second]) await engine.register(tool);
       // Its store is open: it takes less time than the call.
       await second.engine.execute({ name: "nothing", arguments: {} }, { idempotencyKey: "opens" });
-      const begun = Promise.withResolvers<void>();
-      const late = first.engine.execute(call, { idempotencyKey: "slow", onLog: () => begun.resolve() });
-      await begun.promise;
-      await store.forgetProcesses();
-      const taken = await second.engine.execute(call, { idempotencyKey: "slow" });
-      expect(taken.error?.code ?? null).toBe(code);
-      first.open();
-      expect((await late).output).toBe("late");
-      // Who was thought to have ended has not: the result that there is, is everybody's.
-      const { output, metadata } = await second.engine.execute(call, { idempotencyKey: "slow" });
-      expect([output, metadata["isRepeated"]]).toEqual(["late", true]);
+      for (const [name, capabilities, annotations, code] of [
+        ["idempotent", { shop: true }, { idempotent: true }, null],
+        ["reading", { shop: true }, { readOnly: true }, null],
+        ["powerless", {}, {}, null],
+        ["acting", { shop: true }, {}, "outcome_unknown"],
+      ] as const) {
+        // Of a call that may have acted the outcome is unknown as long as it runs; else it may end in between as well.
+        const rest = code === null ? "new Promise((resolve) => setTimeout(resolve, 500))" : "host.shop.wait({})";
+        const source = `export default async (_, { host }) => { console.log("begins"); await ${rest}; return "late"; };`;
+        const tool = { name, description: "Takes its time.", source, capabilities, annotations };
+        const call = { name, arguments: {} };
+        for (const { engine } of [first, second]) await engine.register(tool);
+        const begun = Promise.withResolvers<void>();
+        const late = first.engine.execute(call, { idempotencyKey: name, onLog: () => begun.resolve() });
+        await begun.promise;
+        await store.forgetProcesses();
+        const taken = await second.engine.execute(call, { idempotencyKey: name });
+        expect(taken.error?.code ?? null, name).toBe(code);
+        if (code !== null) first.open();
+        expect((await late).output).toBe("late");
+        // Who was thought to have ended has not: the result that there is, is everybody's.
+        const { output, metadata } = await second.engine.execute(call, { idempotencyKey: name });
+        expect([output, metadata["isRepeated"]]).toEqual(["late", true]);
+      }
     });
   });
 

@@ -3,7 +3,7 @@ import { createEngine } from "../../../../src/glovebox/index.ts";
 
 const source = "export default ({ a, b }) => a + b;";
 let sum = 0;
-for (let round = 0; round < 12; round++) {
+for (let round = 0; round < 6; round++) {
   await using engine = await createEngine({ executor: "threads", workers: 1 });
   await engine.register({ name: "add", description: "adds", isolation: "context", source });
   const calls = Array.from({ length: 100 }, () => engine.execute({ name: "add", arguments: { a: 1, b: 2 } }));
