@@ -53,6 +53,12 @@ test("a process may open and close engines on threads as often as it likes", asy
   expect({ stdout: stdout.trim(), stderr, code }).toEqual({ stdout: "1800", stderr: "", code: 0 });
 });
 
+// A library of Node's names was made from all of Node's modules, and `domain` slowed down the streams of the process.
+test("an engine leaves the event emitters of its process as they are", async () => {
+  const { stdout, stderr, code } = await runProgram("keeps-emitters");
+  expect({ stdout: stdout.trim(), stderr, code }).toEqual({ stdout: "function true", stderr: "", code: 0 });
+});
+
 // A test process ended by SIGSEGV once in some runs of the whole suite: the engine switched off V8's second compilation
 // of regular expressions, for which those that had been used before were waiting.
 test("an engine on threads leaves the regular expressions of its process usable", async () => {

@@ -3,6 +3,7 @@ import { builtinModules } from "node:module";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Plugin } from "esbuild";
+import { builtinOf } from "../bundle/node-names.ts";
 import { notePackages } from "./bundled-packages.ts";
 
 /**
@@ -165,7 +166,7 @@ function memberNames(): Readonly<Record<string, string>> {
   for (const name of builtinModules) {
     const bare = name.replace(/^node:/, "");
     if (bare.startsWith("_") || SILENT.has(bare)) continue;
-    const module: unknown = process.getBuiltinModule(`node:${bare}`);
+    const module = builtinOf(bare);
     if (typeof module !== "object" || module === null) continue;
     const functions = Object.getOwnPropertyNames(module).filter((member) => {
       const property = Object.getOwnPropertyDescriptor(module, member);
