@@ -65,29 +65,34 @@ export function addSharedTurn(turns: SharedTurn[], turn: SharedTurn, responseCou
 /** More late timers than a call of the longest duration can have. Further ones are not kept. */
 export const LATE_MAX = 10_000;
 
-/**
- * Starts calls of one tool and tenant with the same limits. Calls that end at once share a turn; a call that continues
- * gets a turn of its own. The reply is exactly one `ran`, `cut` or `lost`. Calls that are run again keep their numbers.
- */
-export interface RunMessage extends RunLimits {
-  readonly kind: "run";
-  /** The first call's number; identifies the whole message in the reply. */
-  readonly callNumber: number;
-  /** The numbers of the calls, separated by commas: parsed only if a call sends something before it ends. */
-  readonly runs: string;
+/** What calls of one tool and tenant mostly have in common. Both sides keep its last form, as it rarely changes. */
+export interface RunTerms extends RunLimits {
   readonly key: string;
   /** Isolates are never shared between tenants. */
   readonly tenant: string;
   /** Whether log lines and progress are sent as they occur, in addition to the log lines in the result. */
   readonly stream: boolean;
-  /** Number of this start of its calls, part of all their messages except their ends. */
-  readonly attempt: number;
   /** Whether its calls send capability calls to the host, although the worker may have a pipe to the broker. */
   readonly asksHost: boolean;
   /** Whether the ends of its calls report their turns. */
   readonly tellsTurns: boolean;
   /** Whether the call shares no isolate with others: it was lost more than once through the fault of others. */
   readonly ownIsolate: boolean;
+}
+
+/**
+ * Starts calls of one tool and tenant with the same limits. Calls that end at once share a turn; a call that continues
+ * gets a turn of its own. The reply is exactly one `ran`, `cut` or `lost`. Calls that are run again keep their numbers.
+ */
+export interface RunMessage {
+  readonly kind: "run";
+  /** The first call's number; identifies the whole message in the reply. */
+  readonly callNumber: number;
+  /** The numbers of the calls, separated by commas: parsed only if a call sends something before it ends. */
+  readonly runs: string;
+  readonly terms: RunTerms;
+  /** Number of this start of its calls, part of all their messages except their ends. */
+  readonly attempt: number;
   /** The `ReplayPlan` of a single call that is run again, as JSON; otherwise empty. */
   readonly plan: string;
   /** `ChildTickets` as JSON; empty if the host runs all child calls. */

@@ -2,6 +2,7 @@ import type { ChildReply } from "./capability-call.ts";
 import {
   type CapabilityCallMessage,
   LINES_PER_MESSAGE_MAX,
+  type RunTerms,
   type ToBroker,
   type ToHost,
   type ToWorker,
@@ -25,10 +26,8 @@ export function encodeToWorker(message: ToWorker): string {
   switch (message.kind) {
     case "run":
       return (
-        `r\t${message.runs}\t${message.key}\t${message.cpuMs}\t${message.outputBytes}\t${message.logBytes}\t` +
-        `${message.capabilityCalls}\t${message.capabilityBytes}\t${message.stream ? 1 : 0}\t` +
-        `${message.ownIsolate ? 1 : 0}\t${message.asksHost ? 1 : 0}\t${message.tellsTurns ? 1 : 0}\t${message.hasLongIntegers ? 1 : 0}\t${message.attempt}\t` +
-        `${message.plan}\t${message.tickets}\t${JSON.stringify(message.tenant)}\t${message.calls}\n`
+        `r\t${message.runs}\t${message.hasLongIntegers ? 1 : 0}\t${message.attempt}\t${message.plan}\t` +
+        `${message.tickets}\t${encodeTerms(message.terms)}\t${message.calls}\n`
       );
     case "settle":
       return (
@@ -59,21 +58,11 @@ export function decodeToWorker(line: string): ToWorker {
         kind: "run",
         callNumber: Number.parseInt(runs, 10),
         runs,
-        key: fields.text(),
-        cpuMs: fields.number(),
-        outputBytes: fields.number(),
-        logBytes: fields.number(),
-        capabilityCalls: fields.number(),
-        capabilityBytes: fields.number(),
-        stream: fields.flag(),
-        ownIsolate: fields.flag(),
-        asksHost: fields.flag(),
-        tellsTurns: fields.flag(),
         hasLongIntegers: fields.flag(),
         attempt: fields.number(),
         plan: fields.text(),
         tickets: fields.text(),
-        tenant: fields.string(),
+        terms: decodeTerms(fields.text()),
         calls: fields.rest(),
       };
     }
@@ -100,6 +89,17 @@ export function decodeToWorker(line: string): ToWorker {
     default:
       throw new ProtocolError("a message of an unknown kind");
   }
+}
+
+/** The last terms and their text: most messages have the same. Only the host writes them; their shape is not checked. */
+let last: { readonly terms: RunTerms; readonly text: string } | null = null;
+
+function encodeTerms(terms: RunTerms): string {
+  return (last = last?.terms === terms ? last : { terms, text: JSON.stringify(terms) }).text;
+}
+
+function decodeTerms(text: string): RunTerms {
+  return (last = last?.text === text ? last : { terms: parse(text) as RunTerms, text }).terms;
 }
 
 export function encodeToHost(message: ToHost): string {

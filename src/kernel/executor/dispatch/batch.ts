@@ -1,5 +1,5 @@
 import { mayHaveLongInteger } from "../../base/exact-json.ts";
-import type { RunMessage } from "../../base/protocol/messages.ts";
+import type { RunMessage, RunTerms } from "../../base/protocol/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
 import type { Job } from "../executor.ts";
 import type { LocalCall } from "./local-call.ts";
@@ -14,6 +14,7 @@ export interface BatchSource {
   readonly script: ToolScript;
   readonly tenant: string;
   readonly turnTime: TurnTimeEstimate;
+  termsOf(call: LocalCall): RunTerms;
   /** The batch has ended, or its worker is lost. */
   endBatch(): void;
 }
@@ -57,9 +58,9 @@ export class Batch implements WorkItem {
 
   /** `null` for an empty batch. */
   message(): RunMessage | null {
-    const [first] = this.calls;
+    const first = this.calls[0];
     if (first === undefined) return null;
-    const { cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes } = first.job.limits;
+    const { outputBytes } = first.job.limits;
     let runs = "";
     let calls = "";
     let hasLongIntegers = false;
@@ -77,18 +78,13 @@ export class Batch implements WorkItem {
       runs += `${before}${call.callNumber}`;
       calls += `${before}[${call.callNumber},${JSON.stringify(job.callId)}${middle}${job.args}${writeMore(job)}]`;
     }
-    const { script, tenant } = this;
-    const limits = { cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes };
-    const { stream } = first.job;
-    const { callNumber, ownIsolate, starts: attempt } = first;
+    const { callNumber, starts: attempt } = first;
     // A call with earlier responses runs alone.
     const plan = this.size === 1 ? (first.job.replay?.plan() ?? "") : "";
-    const asksHost = first.job.asksHost === true;
-    const tellsTurns = first.job.tellsTurns === true;
     // A child call may have caused the loss of a call: the host runs those of a further attempt.
     const tickets = plan === "" && first.attempts === 1 ? (first.job.children?.tickets ?? "") : "";
-    const how = { stream, ownIsolate, asksHost, tellsTurns, hasLongIntegers, attempt, plan, tickets };
-    return { kind: "run", callNumber, runs, key: script.key, tenant, ...limits, ...how, calls: `[${calls}]` };
+    const terms = this.#source.termsOf(first);
+    return { kind: "run", callNumber, runs, terms, hasLongIntegers, attempt, plan, tickets, calls: `[${calls}]` };
   }
 }
 

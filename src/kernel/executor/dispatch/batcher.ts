@@ -2,7 +2,7 @@ import type { Failure } from "../../base/protocol/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
 import type { Batch } from "./batch.ts";
 import type { LocalCall } from "./local-call.ts";
-import type { WorkerConnection } from "./worker-connection.ts";
+import { homeOf, type WorkerConnection } from "./worker-connection.ts";
 import { ToolQueue } from "./tool-queue.ts";
 import { TurnTimeEstimate } from "./turn-time-estimate.ts";
 import { type PlacementTerms, placeQueue } from "./placement.ts";
@@ -28,6 +28,7 @@ export class Batcher {
   readonly #queues = new Map<ToolScript, Map<string, ToolQueue>>();
   /** Queues with waiting calls, in round-robin order. */
   readonly #waiting = new Set<ToolQueue>();
+  #idle: ToolQueue | null = null;
   /** Calls to be started again, whose earlier responses are being fetched. */
   readonly #preparing = new Set<LocalCall>();
   #isScheduled = false;
@@ -113,7 +114,7 @@ export class Batcher {
   /** Places one batch of each queue in turn, until no connection has room. */
   #placeAll(): void {
     const nowMs = performance.now();
-    const terms = { held: new Set<WorkerConnection>(), isReserved: nowMs - this.#quickMs < RESERVE_MS };
+    const terms = { held: [], isReserved: nowMs - this.#quickMs < RESERVE_MS };
     for (let isPlaced = true; isPlaced && this.#waiting.size > 0;) {
       isPlaced = false;
       const queues = [...this.#waiting];
@@ -155,8 +156,9 @@ export class Batcher {
       batch.onEnd();
       return false;
     }
-    connection.upload(queue.script, queue.tenant);
-    for (const script of batch.calls[0]?.job.children?.scripts ?? []) connection.upload(script, queue.tenant);
+    connection.upload(queue.script, queue.home);
+    for (const script of batch.calls[0]?.job.children?.scripts ?? [])
+      connection.upload(script, homeOf(script.key, queue.tenant));
     connection.begin(message.callNumber, batch, message, nowMs);
     // A waiting call has made capability calls, so it runs alone when it starts again.
     if (batch.calls.length === 1 && batch.calls[0]?.isWatched === true) batch.calls[0].watch();
@@ -180,11 +182,18 @@ export class Batcher {
     if (queue.inFlight === 0) this.#retire(queue);
   }
 
+  /** Keeps the last queue that became idle: the next call is mostly for it. */
   readonly #retire = (queue: ToolQueue): void => {
+    const last = this.#idle;
+    this.#idle = queue;
+    if (last !== null && last !== queue && last.inFlight === 0 && last.isEmpty) this.#drop(last);
+  };
+
+  #drop(queue: ToolQueue): void {
     const tenants = this.#queues.get(queue.script);
     if (tenants?.get(queue.tenant) === queue) tenants.delete(queue.tenant);
     if (tenants?.size === 0) this.#queues.delete(queue.script);
-  };
+  }
 
   #turnTimeOf(script: ToolScript): TurnTimeEstimate {
     const known = this.#turnTimes.get(script);

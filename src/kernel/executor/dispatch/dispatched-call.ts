@@ -72,12 +72,11 @@ export abstract class DispatchedCall {
     this.isOver = true;
     const { attempts } = this;
     const startMs = this.#firstStartMs ?? nowMs;
-    const [waitedMs, wallMs] = [startMs - this.#dispatchedMs, nowMs - startMs];
     const ended = {
       outcome,
       cpuMs: cpuMs + this.lostCpuMs,
-      waitedMs,
-      wallMs,
+      waitedMs: startMs - this.#dispatchedMs,
+      wallMs: nowMs - startMs,
       heapBytes,
       attempts,
       logs,

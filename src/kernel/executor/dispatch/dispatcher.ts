@@ -20,7 +20,7 @@ import { CallTable } from "./call-table.ts";
 import { LocalCall } from "./local-call.ts";
 import { inspectionError, Inspector } from "./inspector.ts";
 import { LingeringWork } from "./lingering-work.ts";
-import type { WorkerConnection, WorkerConnectionListener } from "./worker-connection.ts";
+import { homeOf, type WorkerConnection, type WorkerConnectionListener } from "./worker-connection.ts";
 import { WorkerRegistry } from "./worker-registry.ts";
 import { DeadlineTimer } from "./deadline-timer.ts";
 
@@ -258,7 +258,7 @@ export class Dispatcher implements WorkerConnectionListener {
         if (load === undefined) return;
         connection.end(message.callNumber, performance.now());
         // The isolate in which a module was evaluated is kept for its first call.
-        if (inspection.ok) connection.recordWarm(load.script.key, "");
+        if (inspection.ok) connection.recordWarm(homeOf(load.script.key, ""));
         return this.#inspector.settle(message.callNumber, inspection);
       }
       case "stats":

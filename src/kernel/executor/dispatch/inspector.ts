@@ -75,6 +75,7 @@ export class Inspector {
   }
 
   startWaiting(): void {
+    if (this.#waiting.size === 0) return;
     const nowMs = performance.now();
     for (const callNumber of this.#waiting) {
       const pending = this.#pending.get(callNumber);
@@ -88,6 +89,7 @@ export class Inspector {
         { kind: "inspect", callNumber, cpuMs: CPU_MS, script: pending.script },
         nowMs,
       );
+      connection.flush();
     }
   }
 

@@ -12,7 +12,7 @@ export interface PlacementTerms {
    * Connections that get no more work until they are idle, for a call that needs one alone: short calls do not keep it
    * busy for ever.
    */
-  readonly held: Set<WorkerConnection>;
+  readonly held: WorkerConnection[];
   /** Whether slow calls leave a worker free for quick ones. */
   readonly isReserved: boolean;
 }
@@ -28,15 +28,15 @@ export function placeQueue(
   nowMs: number,
   { held, isReserved }: PlacementTerms,
 ): WorkerConnection | null {
-  const { turnTime, script, tenant } = queue;
+  const { turnTime, script, home } = queue;
   const fullMs = script.isInterpreted === true ? INTERPRETED_WARM_UP_MS : WARM_UP_MS;
   const warmUpMs = Math.max(0, fullMs - queue.expectedMs);
-  const best = soonest(connections, nowMs, (connection) => (connection.isWarm(script.key, tenant) ? 0 : warmUpMs));
+  const best = soonest(connections, nowMs, (connection) => (connection.isWarm(home) ? 0 : warmUpMs));
   if (best === null || (turnTime.isSlow && isReserved && !leavesOneFree(connections, nowMs))) return null;
   const isLong = turnTime.isLong || queue.isNextAlone;
-  if (!held.has(best) && best.hasRoom(isLong)) return best;
+  if (!held.includes(best) && best.hasRoom(isLong)) return best;
   // The call needs the worker alone: no more work goes there until it is idle.
-  if (isLong) held.add(best);
+  if (isLong) held.push(best);
   return null;
 }
 

@@ -1,8 +1,9 @@
-import type { RunLimits } from "../../base/protocol/messages.ts";
+import type { RunLimits, RunTerms } from "../../base/protocol/messages.ts";
 import { isHardened, type ToolScript } from "../../base/protocol/script.ts";
 import { Batch, type BatchSource } from "./batch.ts";
 import type { LocalCall } from "./local-call.ts";
 import type { TurnTimeEstimate } from "./turn-time-estimate.ts";
+import { homeOf } from "./worker-connection.ts";
 
 const TURN_LIMITS = ["cpuMs", "outputBytes", "logBytes", "capabilityCalls", "capabilityBytes"] as const;
 /** Maximum total length of a batch's arguments, in characters. */
@@ -17,11 +18,16 @@ export class ToolQueue implements BatchSource {
   readonly script: ToolScript;
   readonly tenant: string;
   readonly turnTime: TurnTimeEstimate;
+  /** The name of its isolates. */
+  readonly home: string;
   readonly #onIdle: (queue: ToolQueue) => void;
   /** `undefined` in place of a taken call: a reference would keep it until the next full collection. */
   #calls: (LocalCall | undefined)[] = [];
   #next = 0;
   #inFlight = 0;
+  /** Those of the last batch, and the limits in them. */
+  #terms: RunTerms | null = null;
+  #limits: RunLimits | null = null;
 
   /** `onIdle`: called when no call waits any more, and no batch is in flight. */
   constructor(
@@ -32,6 +38,7 @@ export class ToolQueue implements BatchSource {
   ) {
     this.script = script;
     this.tenant = tenant;
+    this.home = homeOf(script.key, tenant);
     this.turnTime = turnTime;
     this.#onIdle = onIdle;
   }
@@ -90,7 +97,7 @@ export class ToolQueue implements BatchSource {
       const call = this.#calls[this.#next];
       if (call === undefined || call.isOver) continue;
       length += call.job.args.length;
-      const [first] = calls;
+      const first = calls[0];
       if (first !== undefined && (length > LENGTH_MAX || !mayJoin(call, first))) break;
       calls.push(call);
       this.#calls[this.#next] = undefined;
@@ -98,6 +105,19 @@ export class ToolQueue implements BatchSource {
     this.#compact();
     this.#inFlight++;
     return new Batch(this, calls);
+  }
+
+  /** The terms of a batch with this first call: the same object as long as they do not change. */
+  termsOf({ job, ownIsolate }: LocalCall): RunTerms {
+    const { limits, stream, asksHost = false, tellsTurns = false } = job;
+    const last = this.#terms;
+    const isSame = last?.stream === stream && last.asksHost === asksHost && last.tellsTurns === tellsTurns;
+    if (isSame && last.ownIsolate === ownIsolate && this.#limits === limits) return last;
+    const { cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes } = limits;
+    const { script, tenant } = this;
+    const bounds = { cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes };
+    this.#limits = limits;
+    return (this.#terms = { key: script.key, tenant, ...bounds, stream, asksHost, tellsTurns, ownIsolate });
   }
 
   endBatch(): void {

@@ -3,7 +3,7 @@ import { LineReader, MESSAGE_MAX } from "../../base/protocol/line-reader.ts";
 import type { AskPipe } from "../../broker/thread/ask-pipe.ts";
 import { EventLoopSpin } from "../../base/event-loop-spin.ts";
 import { SpinTime } from "../../base/spin-time.ts";
-import type { RunMessage, ToHost, ToWorker } from "../../base/protocol/messages.ts";
+import type { RunLimits, ToHost, ToWorker } from "../../base/protocol/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
 
 /** The tool whose code runs, and the tenant that called it. */
@@ -46,6 +46,9 @@ export interface WorkerConnectionListener {
   /** The worker sent an invalid message and is no longer trusted. */
   onBroken(connection: WorkerConnection, error: Error): void;
 }
+
+/** The name of the isolates of a tool, by its key, and a tenant. */
+export const homeOf = (key: string, tenant: string): string => `${key} ${tenant}`;
 
 /** Maximum number of remembered warm isolates. */
 const WARM_MAX = 1_024;
@@ -141,19 +144,19 @@ export class WorkerConnection {
     this.#listener = listener;
   }
 
-  /** Sends work that takes a turn and keeps this number until `end`. */
+  /** Adds work that takes a turn and keeps this number until `end`. It is sent with the next `flush`. */
   begin(callNumber: number, load: WorkItem, message: ToWorker, nowMs: number): void {
     if (this.#items.length === 0) this.#sinceMs = nowMs;
     this.#items.push(load);
     this.#numbers.push(callNumber);
-    if (message.kind === "run") this.#admitLines(message);
+    if (message.kind === "run") this.#admitLines(message.terms);
     this.#expectedMs += load.expectedMs;
     this.served += load.size;
-    this.send(message);
+    this.#outbox += encodeToWorker(message);
   }
 
   /** Lets the worker send lines as long as its calls need. */
-  #admitLines({ outputBytes, capabilityBytes, logBytes }: RunMessage): void {
+  #admitLines({ outputBytes, capabilityBytes, logBytes }: RunLimits): void {
     const most = Math.max(outputBytes, capabilityBytes) + ESCAPED_MAX * logBytes + REST_MAX;
     if (most > this.#reader.maxLength) this.#reader.maxLength = Math.min(most, MESSAGE_MAX);
   }
@@ -167,8 +170,14 @@ export class WorkerConnection {
     const at = this.#numbers.indexOf(callNumber);
     const load = this.#items[at];
     if (load === undefined) return;
-    this.#items.splice(at, 1);
-    this.#numbers.splice(at, 1);
+    if (at === this.#items.length - 1) {
+      // Keeps the arrays' storage, in contrast to `splice`.
+      this.#items.pop();
+      this.#numbers.pop();
+    } else {
+      this.#items.splice(at, 1);
+      this.#numbers.splice(at, 1);
+    }
     load.onEnd?.();
     this.#expectedMs = this.#items.length === 0 ? 0 : this.#expectedMs - load.expectedMs;
     this.#sinceMs = nowMs;
@@ -240,18 +249,19 @@ export class WorkerConnection {
     this.#spin.extend();
   }
 
-  /** Sends a tool's script before its first call. */
-  upload(script: ToolScript, tenant: string): void {
+  /** Sends a tool's script before its first call. `home`: the name of the isolates in which that runs. */
+  upload(script: ToolScript, home: string): void {
     if (!this.#loaded.has(script.key)) {
       this.#loaded.add(script.key);
       this.send({ kind: "load", script });
     }
-    this.recordWarm(script.key, tenant);
+    this.recordWarm(home);
   }
 
-  /** Records that the worker has an isolate for the tool and tenant. */
-  recordWarm(key: string, tenant: string): void {
-    this.#warm.add(`${key} ${tenant}`);
+  /** Records that the worker has an isolate of that name. */
+  recordWarm(home: string): void {
+    if (this.#warm.has(home)) return;
+    this.#warm.add(home);
     if (this.#warm.size <= WARM_MAX) return;
     for (const oldest of this.#warm) {
       this.#warm.delete(oldest);
@@ -261,12 +271,12 @@ export class WorkerConnection {
 
   unload(key: string): void {
     if (this.#loaded.delete(key)) this.send({ kind: "unload", key });
-    for (const warm of this.#warm) if (warm.startsWith(`${key} `)) this.#warm.delete(warm);
+    for (const warm of this.#warm) if (warm.startsWith(homeOf(key, ""))) this.#warm.delete(warm);
   }
 
-  /** Whether the worker has run this tool for this tenant, and probably has an isolate ready. */
-  isWarm(key: string, tenant: string): boolean {
-    return this.#warm.has(`${key} ${tenant}`);
+  /** Whether the worker has run calls in an isolate of that name, and probably has one ready. */
+  isWarm(home: string): boolean {
+    return this.#warm.has(home);
   }
 
   close(): void {

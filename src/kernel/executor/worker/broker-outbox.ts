@@ -55,7 +55,7 @@ export class BrokerOutbox {
     return pipe ?? this.#toHost;
   }
 
-  #pipeOf({ message }: WorkerCall): WorkerOutbox | null {
-    return message.asksHost ? null : this.#pipe;
+  #pipeOf({ terms }: WorkerCall): WorkerOutbox | null {
+    return terms.asksHost ? null : this.#pipe;
   }
 }

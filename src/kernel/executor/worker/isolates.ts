@@ -88,6 +88,8 @@ export class Isolates {
     if (own && script.isolation !== "shared") return this.#startForOne(script, tenant);
     const key = `${script.key} ${tenant}`;
     const warm = this.#warm.get(key);
+    // It is the last one in the map already.
+    if (warm !== undefined && warm === this.#latest && !warm.retired && !warm.isShed) return warm;
     if (warm !== undefined) {
       this.#warm.delete(key);
       if (warm.isShed) warm.retired = true;

@@ -34,7 +34,7 @@ export class LogLines {
 
   /** Sends the unsent lines of a call, if they are streamed. */
   #post(call: WorkerCall): void {
-    if (!call.message.stream) return;
+    if (!call.terms.stream) return;
     const lines = call.takeLines();
     if (lines.length > 0) this.#outbox.post({ kind: "log", callNumber: call.callNumber, lines });
   }

@@ -61,6 +61,9 @@ interface Start {
 export class Starter {
   readonly #host: StarterHost;
   #start: Start | null = null;
+  /** Maps of the last start, and of the next one if they are still empty: they mostly are. */
+  #calls = new Map<number, WorkerCall>();
+  #ended = new Map<number, string>();
 
   constructor(host: StarterHost) {
     this.#host = host;
@@ -71,13 +74,15 @@ export class Starter {
     const entered = this.#admit(message, script, runs.length);
     if (entered === null) return;
     const { isolate, realm } = entered;
+    if (this.#calls.size > 0) this.#calls = new Map();
+    if (this.#ended.size > 0) this.#ended = new Map();
     const start: Start = {
       message,
       runs,
       isolate,
       realm,
-      calls: new Map(),
-      ended: new Map(),
+      calls: this.#calls,
+      ended: this.#ended,
       cpuMs: 0,
       lastCpuMs: 0,
       outcomes: "",
@@ -137,10 +142,10 @@ export class Starter {
     const { message, isolate, realm } = start;
     const budget = { cpuMs: 0, isolate, realm };
     const isSingle = start.runs.length === 1;
-    realm.hearLines(message.stream);
+    realm.hearLines(message.terms.stream);
     // A negative number in the turn record means the call and those that share its turn, or are its child calls.
     const callNumber = turnNumberOf(isSingle ? message.callNumber : -message.callNumber, message);
-    const cpuMs = isSingle ? message.cpuMs : Math.min(TOGETHER_MS, message.cpuMs);
+    const cpuMs = isSingle ? message.terms.cpuMs : Math.min(TOGETHER_MS, message.terms.cpuMs);
     const end = this.#host.turns.enter(callNumber, budget, cpuMs, body);
     start.cpuMs += budget.cpuMs;
     return end;
@@ -193,7 +198,7 @@ export class Starter {
       if (said !== "" && call !== undefined) this.#host.leaveChildren(call);
       if (said !== "" && end.kind === "done" && isolate.outputCheck === null && (call === undefined || call.isQuiet)) {
         const known = { isRefused, told: call?.told ?? NOTHING_TOLD };
-        text += `${cleanOutcome(said, message.outputBytes, isolate, known)}\t`;
+        text += `${cleanOutcome(said, message.terms.outputBytes, isolate, known)}\t`;
         if (call !== undefined) this.#drop(call);
         continue;
       }
@@ -246,14 +251,14 @@ export class Starter {
 
   /** Admits calls to their isolate and its realm; `null` if they have already failed. */
   #admit(message: RunMessage, script: ToolScript, count: number) {
-    if (!message.ownIsolate && this.#host.isolates.isWarm(script, message.tenant))
+    if (!message.terms.ownIsolate && this.#host.isolates.isWarm(script, message.terms.tenant))
       return this.#enter(message, script, count);
     const turnNumber = turnNumberOf(message.callNumber, message);
     return this.#host.turns.around(turnNumber, LOAD_MS, () => this.#enter(message, script, count));
   }
 
   /** Finds or creates the isolate and the realm; an error here is the tool's, so the calls fail. */
-  #enter({ callNumber, tenant, ownIsolate }: RunMessage, script: ToolScript, count: number) {
+  #enter({ callNumber, terms: { tenant, ownIsolate } }: RunMessage, script: ToolScript, count: number) {
     try {
       const isolate = this.#host.isolates.get(script, tenant, ownIsolate);
       return { isolate, realm: isolate.enter(callNumber, count) };
@@ -272,7 +277,7 @@ export class Starter {
   #recover({ message, isolate, realm }: Start): string {
     const budget = { cpuMs: 0, isolate, realm };
     const turnNumber = turnNumberOf(message.callNumber, message);
-    const end = this.#host.turns.enter(turnNumber, budget, message.cpuMs, (ms) => realm.recover(ms));
+    const end = this.#host.turns.enter(turnNumber, budget, message.terms.cpuMs, (ms) => realm.recover(ms));
     return end.kind === "done" ? end.value : "";
   }
 }

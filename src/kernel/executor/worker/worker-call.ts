@@ -5,6 +5,7 @@ import {
   type Failure,
   type IdleMessage,
   type RunMessage,
+  type RunTerms,
   type SettleMessage,
   settleMessage,
 } from "../../base/protocol/messages.ts";
@@ -54,6 +55,7 @@ export class WorkerCall {
   readonly callNumber: number;
   /** The message that started it. */
   readonly message: RunMessage;
+  readonly terms: RunTerms;
   readonly isolate: ToolIsolate;
   readonly realm: GuestRealm;
   cpuMs = 0;
@@ -101,6 +103,7 @@ export class WorkerCall {
   constructor(callNumber: number, message: RunMessage, isolate: ToolIsolate, realm: GuestRealm) {
     this.callNumber = callNumber;
     this.message = message;
+    this.terms = message.terms;
     this.isolate = isolate;
     this.realm = realm;
     this.#schedule = new ReplaySchedule(message.plan);
@@ -123,7 +126,7 @@ export class WorkerCall {
   }
 
   noteTurn(startedMs: number, cpuMs: number): void {
-    if (!this.message.tellsTurns) return;
+    if (!this.terms.tellsTurns) return;
     const last = this.#turns.length < TURNS_MAX ? undefined : this.#turns.at(-1);
     if (last === undefined) this.#turns.push([performance.timeOrigin + startedMs, cpuMs]);
     else last[1] += cpuMs;
@@ -137,7 +140,7 @@ export class WorkerCall {
   /** Stores a log line, redacted, if the limits allow. */
   log(level: string, message: string): void {
     this.#logLength += message.length + level.length;
-    if (this.#logLength > this.message.logBytes || this.#logs.length >= LOG_LINES_MAX) this.#dropped++;
+    if (this.#logLength > this.terms.logBytes || this.#logs.length >= LOG_LINES_MAX) this.#dropped++;
     else this.#logs.push(JSON.stringify([level, this.#redact(message)]));
   }
 
@@ -164,7 +167,7 @@ export class WorkerCall {
 
   /** Whether its output is over the limit, which is refused without a look at it. */
   get isTooLong(): boolean {
-    return this.outcome.length > this.message.outputBytes + 1;
+    return this.outcome.length > this.terms.outputBytes + 1;
   }
 
   get dropped(): number {
@@ -188,8 +191,8 @@ export class WorkerCall {
     this.#askLength += length;
     const isOver = isContinuation
       ? this.#continuations >= CONTINUATIONS_MAX
-      : this.#counted > this.message.capabilityCalls;
-    if (length === 0 || isOver || this.#askLength > this.message.capabilityBytes) {
+      : this.#counted > this.terms.capabilityCalls;
+    if (length === 0 || isOver || this.#askLength > this.terms.capabilityBytes) {
       this.tell("capability_limit");
       return 0;
     }
@@ -200,7 +203,7 @@ export class WorkerCall {
 
   /** Whether its limits have room for its capability calls, and for an answer of this length from this worker. */
   hasRoomFor(length: number): boolean {
-    const { capabilityCalls, capabilityBytes } = this.message;
+    const { capabilityCalls, capabilityBytes } = this.terms;
     return this.#counted <= capabilityCalls && this.#askLength + this.answeredLength + length <= capabilityBytes;
   }
 

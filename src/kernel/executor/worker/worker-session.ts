@@ -1,5 +1,5 @@
 import { EMIT_ASK, EMIT_DONE, EMIT_LOG, EMIT_MEMORY, EMIT_PROGRESS, EMIT_TIMER, EMIT_WORN } from "../../guest/host.ts";
-import type { RunMessage, ToHost } from "../../base/protocol/messages.ts";
+import type { RunMessage, RunTerms, ToHost } from "../../base/protocol/messages.ts";
 import type { ToolScript } from "../../base/protocol/script.ts";
 import type { WorkerHoldings } from "../../base/protocol/holdings.ts";
 import type { TurnSlot } from "../../base/protocol/turn-record.ts";
@@ -31,8 +31,7 @@ const STATS_EVERY_MS = 500;
 /** Largest difference between the readings of a thread's processor time by itself and by the watch, in milliseconds. */
 const CLOCKS_APART_MS = 50;
 const OVER = "the call needed more memory than its isolate may have (limits.memoryMb)";
-const overCpu = ({ cpuMs }: RunMessage): string =>
-  `the call used more than ${cpuMs} ms of processor time (limits.cpuMs)`;
+const overCpu = ({ cpuMs }: RunTerms): string => `the call used more than ${cpuMs} ms of processor time (limits.cpuMs)`;
 const SHED =
   "the executor had too little memory, and the isolates of the call's tenant held most of it; keep less between awaits, or raise executor.rssMb";
 
@@ -183,7 +182,7 @@ export class WorkerSession implements LinkListener {
   }
 
   #start(message: RunMessage): void {
-    const script = this.#scripts.get(message.key);
+    const script = this.#scripts.get(message.terms.key);
     if (script === undefined) this.#lose(message.callNumber, "the worker does not know the tool");
     else this.#starter.start(message, script);
     this.#completeEnded();
@@ -222,8 +221,8 @@ export class WorkerSession implements LinkListener {
   }
 
   #enter(call: WorkerCall, body: (timeoutMs: number) => string | void): TurnEnd {
-    call.realm.hearLines(call.message.stream);
-    return this.#turns.enter(call.callNumber, call, call.message.cpuMs, body);
+    call.realm.hearLines(call.terms.stream);
+    return this.#turns.enter(call.callNumber, call, call.terms.cpuMs, body);
   }
 
   #afterTurn(call: WorkerCall, end: TurnEnd): void {
@@ -237,10 +236,10 @@ export class WorkerSession implements LinkListener {
       case "cpu":
         // The watch and this thread do not read its clock at the same moment. A call that was cut long before its limit
         // is one whose result was not needed.
-        if (call.message.cpuMs - call.cpuMs <= CLOCKS_APART_MS) call.cpuMs = Math.max(call.cpuMs, call.message.cpuMs);
-        return this.#condemn(call, "cpu_limit", overCpu(call.message));
+        if (call.terms.cpuMs - call.cpuMs <= CLOCKS_APART_MS) call.cpuMs = Math.max(call.cpuMs, call.terms.cpuMs);
+        return this.#condemn(call, "cpu_limit", overCpu(call.terms));
       case "memory":
-        if (call.isolate.isCrowded && !call.message.ownIsolate) return this.#abandon(call.isolate, call);
+        if (call.isolate.isCrowded && !call.terms.ownIsolate) return this.#abandon(call.isolate, call);
         return this.#condemn(call, "memory_limit", OVER);
       case "shed":
         return this.#condemn(call, "memory_limit", SHED);
@@ -299,7 +298,7 @@ export class WorkerSession implements LinkListener {
     const { outputCheck } = isolate;
     if (outputCheck === null || !outcome.startsWith("+") || call.isTooLong || call.isCommand) return this.#post(call);
     const budget = { cpuMs: call.cpuMs, isolate, realm: outputCheck };
-    const end = this.#turns.enter(callNumber, budget, call.message.cpuMs, (ms) =>
+    const end = this.#turns.enter(callNumber, budget, call.terms.cpuMs, (ms) =>
       outputCheck.check(outcome.slice(1), ms),
     );
     call.cpuMs = budget.cpuMs;
@@ -314,7 +313,7 @@ export class WorkerSession implements LinkListener {
 
   #post(call: WorkerCall): void {
     const { isolate, message, callNumber } = call;
-    const { ok, payload } = readOutcome(call.outcome, message.outputBytes, isolate, call);
+    const { ok, payload } = readOutcome(call.outcome, message.terms.outputBytes, isolate, call);
     this.#children.leave(call);
     this.#calls.delete(callNumber);
     this.#postProgress(call);
@@ -345,7 +344,7 @@ export class WorkerSession implements LinkListener {
         this.#lines.add(call, String(a), String(b));
         return 0;
       case EMIT_PROGRESS:
-        if (!call.message.stream) return 0;
+        if (!call.terms.stream) return 0;
         call.report(Number(a), String(b), String(c), () => {
           this.#postProgress(call);
           // The current turn may take long.

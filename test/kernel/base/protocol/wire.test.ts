@@ -27,22 +27,29 @@ const script = fc.record({
   text,
 });
 
+const terms = fc.record(
+  {
+    key,
+    tenant: text,
+    cpuMs: amount,
+    outputBytes: amount,
+    logBytes: amount,
+    capabilityCalls: amount,
+    capabilityBytes: amount,
+    stream: fc.boolean(),
+    ownIsolate: fc.boolean(),
+    asksHost: fc.boolean(),
+    tellsTurns: fc.boolean(),
+  },
+  { noNullPrototype: true },
+);
+
 const toWorker: fc.Arbitrary<ToWorker> = fc.oneof(
   fc
     .record({
       kind: fc.constant("run"),
       runs: fc.array(run, { minLength: 1 }),
-      key,
-      tenant: text,
-      cpuMs: amount,
-      outputBytes: amount,
-      logBytes: amount,
-      capabilityCalls: amount,
-      capabilityBytes: amount,
-      stream: fc.boolean(),
-      ownIsolate: fc.boolean(),
-      asksHost: fc.boolean(),
-      tellsTurns: fc.boolean(),
+      terms,
       hasLongIntegers: fc.boolean(),
       attempt: run,
       plan: fc.oneof(

@@ -2,15 +2,11 @@ import { describe, expect, test } from "vitest";
 import { DEFAULT_LIMITS } from "../../../../src/kernel/base/limits.ts";
 import { Batch } from "../../../../src/kernel/executor/dispatch/batch.ts";
 import type { LocalCall } from "../../../../src/kernel/executor/dispatch/local-call.ts";
+import { ToolQueue } from "../../../../src/kernel/executor/dispatch/tool-queue.ts";
 import { TurnTimeEstimate } from "../../../../src/kernel/executor/dispatch/turn-time-estimate.ts";
 import { script } from "../jobs.ts";
 
-const SOURCE = {
-  script: script("() => 1"),
-  tenant: "acme",
-  turnTime: new TurnTimeEstimate(),
-  endBatch: () => undefined,
-};
+const SOURCE = new ToolQueue(script("() => 1"), "acme", new TurnTimeEstimate());
 const CHILDREN = { tickets: "3 4" };
 
 /** A call with what the worker is told of it. */
@@ -46,11 +42,25 @@ describe("the message of a batch", () => {
     const long = call({ args: '{"id":1915883588174806058}', command: "look", replay: { seed: "s" } });
     const message = messageOf(call(), long);
     const { outputBytes } = DEFAULT_LIMITS;
-    expect(message).toMatchObject({ runs: "7,7", hasLongIntegers: true, tenant: "acme" });
+    expect(message).toMatchObject({ runs: "7,7", hasLongIntegers: true, terms: { tenant: "acme" } });
     expect(message?.calls).toBe(
       `[[7,"id",1000,${outputBytes},{}],[7,"id",1000,${outputBytes},{"id":1915883588174806058},"look","s"]]`,
     );
     expect(messageOf(call())?.hasLongIntegers).toBe(false);
+  });
+
+  test("shares its terms with the one before as long as they are the same, which is seen by the limits' identity", () => {
+    const termsOf = (...given: Parameters<typeof call>) => messageOf(call(...given))?.terms;
+    const terms = termsOf();
+    expect(termsOf()).toBe(terms);
+    const others = [
+      { stream: true },
+      { asksHost: true },
+      { tellsTurns: true },
+      { limits: { ...DEFAULT_LIMITS, cpuMs: 7 } },
+    ];
+    for (const other of others) expect(termsOf(other)).toMatchObject(other.limits === undefined ? other : { cpuMs: 7 });
+    expect(termsOf()).toEqual(terms);
   });
 
   test("of no calls is not sent", () => {

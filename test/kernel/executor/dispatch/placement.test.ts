@@ -3,7 +3,7 @@ import { place, placeQueue } from "../../../../src/kernel/executor/dispatch/plac
 import type { ToolScript } from "../../../../src/kernel/base/protocol/script.ts";
 import { ToolQueue } from "../../../../src/kernel/executor/dispatch/tool-queue.ts";
 import { TurnTimeEstimate } from "../../../../src/kernel/executor/dispatch/turn-time-estimate.ts";
-import type { WorkerConnection } from "../../../../src/kernel/executor/dispatch/worker-connection.ts";
+import { homeOf, type WorkerConnection } from "../../../../src/kernel/executor/dispatch/worker-connection.ts";
 import { dispatch, job, nextTurn, sendOff, startsOf, tool } from "./workers.ts";
 
 type Setup = ReturnType<typeof dispatch>;
@@ -226,28 +226,28 @@ function queueOf(script: ReturnType<typeof tool>, turnMs?: number): ToolQueue {
 test("a worker for which a call waits that needs it alone gets nothing else, and one without room is kept for nobody", () => {
   const { lane } = dispatch();
   const lanes = new Set([lane]);
-  const terms = { held: new Set<WorkerConnection>(), isReserved: false };
+  const terms = { held: [] as WorkerConnection[], isReserved: false };
   occupy(lane, 0.01, false);
   expect(placeQueue(lanes, queueOf(tool("quick"), 0.01), 0, terms)).toBe(lane);
   expect(placeQueue(lanes, queueOf(tool("new")), 0, terms)).toBeNull();
-  expect(terms.held).toEqual(lanes);
+  expect(terms.held).toEqual([lane]);
   expect(placeQueue(lanes, queueOf(tool("quick"), 0.01), 0, terms)).toBeNull();
 
   const full = dispatch();
-  const others = { held: new Set<WorkerConnection>(), isReserved: false };
+  const others = { held: [] as WorkerConnection[], isReserved: false };
   occupy(full.lane, 0.01, true);
   expect(placeQueue(new Set([full.lane]), queueOf(tool("quick"), 0.01), 0, others)).toBeNull();
-  expect(others.held.size).toBe(0);
+  expect(others.held).toEqual([]);
 });
 
 test("a tool with an interpreter waits longer for a warm worker, as another has to start one", () => {
   const [warm, cold] = dispatch(2).workers.map(({ lane }) => lane);
   if (warm === undefined || cold === undefined) throw new Error("there are two workers");
   const script = tool("t");
-  warm.recordWarm(script.key, "");
+  warm.recordWarm(homeOf(script.key, ""));
   occupy(warm, 50, false);
   const placed = (own: ToolScript) =>
-    placeQueue(new Set([warm, cold]), queueOf(own, 0.01), 0, { held: new Set(), isReserved: false });
+    placeQueue(new Set([warm, cold]), queueOf(own, 0.01), 0, { held: [], isReserved: false });
   expect(placed(script)).toBe(cold);
   // The warm one has no room yet.
   expect(placed({ ...script, isInterpreted: true })).toBeNull();

@@ -17,7 +17,8 @@ function open(planned: Partial<ReplayPlan> | null = null, callNumber = CALL) {
     fire: (_call: number, nowMs: number) => void turns.push(`timer at ${nowMs}`),
   };
   const plan = planned === null ? "" : JSON.stringify({ asked: 9, responses: [], late: [], together: [], ...planned });
-  const message = { attempt: 1, plan, calls: "[]", capabilityBytes: 9, capabilityCalls: 9 } as unknown as RunMessage;
+  const terms = { capabilityBytes: 9, capabilityCalls: 9 };
+  const message = { attempt: 1, plan, calls: "[]", terms } as unknown as RunMessage;
   const call = new WorkerCall(callNumber, message, {} as ToolIsolate, realm as unknown as GuestRealm);
   for (let asked = 0; asked < 9; asked++) call.nextAsk(0, false);
   const calls = new Map([[callNumber, call]]);

@@ -92,15 +92,13 @@ class ReplayedCall {
     onText = (text) => this.toHost.push(...text.split("\n").slice(0, -1).map(decodeToHost));
     const { cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes } = DEFAULT_LIMITS;
     const calls = `[[${callNumber},"id",${this.#startMs},${outputBytes},${JSON.stringify({ lines: this.#lines })}]]`;
-    const what = { kind: "run", callNumber, runs: `${callNumber}`, key: LINES.key, tenant: "", stream: true } as const;
+    const what = { kind: "run", callNumber, runs: `${callNumber}` } as const;
     const limits = { cpuMs, outputBytes, logBytes, capabilityCalls, capabilityBytes };
+    const how = { stream: true, ownIsolate: false, asksHost: false, tellsTurns: false };
     this.#read(
       encodeToWorker({
         ...what,
-        ...limits,
-        ownIsolate: false,
-        asksHost: false,
-        tellsTurns: false,
+        terms: { key: LINES.key, tenant: "", ...limits, ...how },
         hasLongIntegers: true,
         attempt: this.#attempt,
         plan: this.journal.plan(),
