@@ -20,8 +20,8 @@ const NOTES = `- \`process.env\` has \`NODE_ENV\`, and the [variables](../how-to
 - \`zlib\` has deflate and gzip, not Brotli and Zstandard.
 - \`WebSocket\` and \`EventSource\` use the grants of [\`fetch\`](../how-to/capabilities.md#websocket-and-eventsource). The constructor of a tool that does not ask for \`fetch\` throws \`capability_denied\`. The package
   \`ws\` in its form for browsers throws: use the global \`WebSocket\`.
-- Of the package \`undici\`, \`fetch\` and the web's classes are the isolate's own; its \`request\`, clients and agents need sockets, and throw.
-- A package is taken in its form for browsers and workers. It is taken in Node's, with all that it imports, where that one needs a document, lacks what is imported, or never names what Node's exports; and where its \`exports\` tell \`node\` from all else and Node's form uses more of Node's modules. The last two not where Node's form needs the network or what an isolate has only names of. \`require()\` of a computed name in a package finds the modules of one of its folders; \`import()\` of one fails when it is called.
+- Of the package \`undici\`, \`fetch\` and the web's classes are the isolate's own; its \`request\`, clients and pools send by \`http.request\`. The adapter \`http\` of \`axios\` sends by \`fetch\`.
+- A package is taken in its form for browsers and workers. It is taken in Node's, with all that it imports, where that one needs a document, lacks what is imported, or never names what Node's exports; and where its \`exports\` tell \`node\` from all else and Node's form uses more of Node's modules. The last two not where Node's form needs the network or what an isolate has only names of. \`require()\` of a computed name in a package finds the modules of one of its folders; \`import()\` of one finds Node's modules, and fails for others when it is called.
 - Native addons and WebAssembly are refused when they are loaded. Servers of \`http\` are made, and their \`listen\` throws.
 - A warm tool with \`Buffer\` and \`createHmac\` holds 0.8 MB of heap more than one without names of Node.`;
 

@@ -315,6 +315,9 @@ function overriddenKeys(prototype: object): readonly PropertyKey[] {
     case FUNCTION:
       // lodash has a static method of that name.
       return [...OVERRIDDEN, "bind"];
+    case Promise.prototype:
+      // mongoose gives a promise of its own to `catch`.
+      return [...OVERRIDDEN, "catch", "finally"];
     case Iterator.prototype:
       return [...OVERRIDDEN, Symbol.iterator];
     case ASYNC_GENERATOR:

@@ -28,6 +28,9 @@ const GLOBALS = [
   "EventSource",
   "MessageEvent",
   "CloseEvent",
+  "CompressionStream",
+  "DecompressionStream",
+  "navigator",
 ] as const;
 
 /** The class of the globals of instances that use Node's names. */

@@ -50,6 +50,9 @@ const ROOTS = `() => {
   make("CryptoKey", () => __node.CryptoKey.prototype);
   make("WebSocket", () => new __node.WebSocket("ws://a.b"));
   make("EventSource", () => new __node.EventSource("http://a.b"));
+  make("compression", () => new __node.CompressionStream("gzip"));
+  make("decompression", () => new __node.DecompressionStream("gzip"));
+  make("navigator", () => __node.navigator);
   make("WeakRef", () => new (__node.absent("WeakRef"))({}));
   make("refusal", () => { try { __node.require("child_process").exec(); } catch (error) { return error; } });
   make("assertion", () => { try { __node.require("assert")(false); } catch (error) { return error; } });
@@ -265,6 +268,26 @@ describe("Node's names in a hardened realm", () => {
       return [response, failed, broken, parts, await new Response(pair.readable).text()];
     }`);
     expect(realm.call()).toEqual(["ab", "long", "no luck", ["c", "ddd", "web e"], "f"]);
+  });
+
+  test("compress and decompress in streams of the web, as globals and of node:stream/web", async () => {
+    using realm = await openRealm(`async () => {
+      const { CompressionStream, DecompressionStream } = __node;
+      const same = __node.require("stream/web").CompressionStream === CompressionStream;
+      const back = [];
+      for (const format of ["gzip", "deflate", "deflate-raw"]) {
+        const packed = new Response("a".repeat(1_000)).body.pipeThrough(new CompressionStream(format));
+        const bytes = new Uint8Array(await new Response(packed).arrayBuffer());
+        const text = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream(format))).text();
+        back.push([bytes.length < 50, text.length]);
+      }
+      const broken = await new Response(new Blob(["no gzip"]).stream().pipeThrough(new DecompressionStream("gzip"))).text().catch(({ code }) => code);
+      let wrong; try { new CompressionStream("br"); } catch (error) { wrong = error.code; }
+      return [same, back, broken, wrong, __node.navigator.userAgent.startsWith("Node.js/")];
+    }`);
+    const back = [1, 2, 3].map(() => [true, 1_000]);
+    for (let call = 0; call < 2; call++)
+      expect(realm.call()).toEqual([true, back, "Z_DATA_ERROR", "ERR_INVALID_ARG_VALUE", true]);
   });
 
   test("answer what code asks of processes, and have classes that Node makes when they are read", async () => {

@@ -122,6 +122,7 @@ describe("a hardened realm", () => {
       "const d = new Date(0); d.toJSON = () => 'd'; return JSON.stringify(d);",
       '"d"',
     ],
+    ["a promise that gets its own catch", "const p = Promise.resolve(); p.catch = () => 'c'; return p.catch();", "c"],
     [
       "a polyfill written on the global",
       "globalThis.structuredClone = () => 'mine'; return globalThis.structuredClone();",

@@ -11,6 +11,8 @@ const { Writable } = streams as unknown as { Writable: (this: object, options: o
 interface Outgoing {
   _names: Map<string, readonly [name: string, value: unknown]>;
   _header: string | null;
+  /** Whether a framework's own answer keeps what is written. */
+  _hasBody: boolean;
   headersSent: boolean;
   finished: boolean;
   statusCode: number;
@@ -25,6 +27,7 @@ function OutgoingMessage(this: Outgoing, options?: unknown): void {
   Reflect.apply(Writable, this, [{ ...(options as object), autoDestroy: false }]);
   this._names = new Map();
   this._header = null;
+  this._hasBody = true;
   this.headersSent = false;
   this.finished = false;
 }
@@ -68,9 +71,14 @@ const outgoing = {
 };
 Object.assign(OutgoingMessage.prototype as object, outgoing);
 
-function ServerResponse(this: Outgoing & { req: unknown }, request: unknown, options?: unknown): void {
+function ServerResponse(
+  this: Outgoing & { req: unknown },
+  request?: { readonly method?: unknown },
+  options?: unknown,
+): void {
   OutgoingMessage.call(this, options);
   this.req = request;
+  this._hasBody = request?.method !== "HEAD";
   this.statusCode = 200;
   this.statusMessage = "";
 }
@@ -82,6 +90,7 @@ Object.assign(ServerResponse.prototype as object, {
     if (typeof headers === "object" && headers !== null)
       for (const [name, value] of Object.entries(headers)) this.setHeader(name, value);
     const lines = [...this._names.values()].map(([name, value]) => `${name}: ${String(value as string)}\r\n`);
+    if (status < 200 || status === 204 || status === 304) this._hasBody = false;
     this._header = `HTTP/1.1 ${status} ${this.statusMessage}\r\n${lines.join("")}\r\n`;
     this.headersSent = true;
     return this;

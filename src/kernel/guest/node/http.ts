@@ -23,7 +23,7 @@ interface Options {
   readonly search?: string;
   readonly method?: string;
   readonly headers?: { readonly [name: string]: Values } | readonly string[];
-  readonly auth?: string;
+  readonly auth?: string | null;
   readonly signal?: AbortSignal;
   readonly timeout?: number;
 }
@@ -211,8 +211,8 @@ class ClientRequest extends rootOf(Writable) {
     else
       for (const [name, value] of Object.entries(headers))
         if (value !== undefined) this.setHeader(name, value as Values);
-    if (options.auth !== undefined && !this.hasHeader("authorization"))
-      this.setHeader("Authorization", `Basic ${btoa(options.auth)}`);
+    if (Boolean(options.auth) && !this.hasHeader("authorization"))
+      this.setHeader("Authorization", `Basic ${btoa(options.auth ?? "")}`);
     options.signal?.addEventListener("abort", () => this.destroy(options.signal?.reason), { once: true });
     if (options.timeout !== undefined) this.setTimeout(options.timeout);
     soon(() => this.emit("socket", this.socket));

@@ -139,7 +139,7 @@ export class NodeInstance implements NodeState {
     if (part === undefined) return this.require(name);
     if (part === "timers") return this.member(part, name);
     const loaded = this.#realm.load(part);
-    return Reflect.get(loaded.shared ?? loaded, name);
+    return Reflect.get(name in loaded ? loaded : (loaded.shared ?? loaded), name);
   }
 
   replace(name: string, value: unknown): void {
@@ -165,6 +165,9 @@ const GLOBALS: ReadonlyMap<string, string | undefined> = new Map([
   ["MessageChannel", "ports"],
   ["MessagePort", "ports"],
   ["performance", "perf_hooks"],
+  ["CompressionStream", "streams"],
+  ["DecompressionStream", "streams"],
+  ["navigator", "os"],
 ]);
 for (const name of GLOBALS.keys()) {
   defineProperty(NodeInstance.prototype, name, {

@@ -1,6 +1,15 @@
 import type { NodeModule } from "./inner/library.ts";
 import { os as constants } from "./tables.ts";
 
+/** The global `navigator`, with such values too. */
+export const navigator: NodeModule = {
+  hardwareConcurrency: 1,
+  language: "en-US",
+  languages: Object.freeze(["en-US"]),
+  platform: "linux",
+  userAgent: "Node.js/24",
+};
+
 /** `node:os`: fixed values, which reveal nothing about the host. */
 export const shared: NodeModule = {
   EOL: "\n",

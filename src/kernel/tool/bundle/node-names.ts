@@ -25,6 +25,9 @@ export const NODE_GLOBALS = [
   "CloseEvent",
   "MessageChannel",
   "MessagePort",
+  "CompressionStream",
+  "DecompressionStream",
+  "navigator",
 ] as const;
 
 /** Members of the global `performance` that Node's has, and the realm's has not. */

@@ -1,6 +1,6 @@
 /** Node's streams as those of the web, and the other way round. */
 
-interface NodeReadable {
+export interface NodeReadable {
   readonly readableObjectMode: boolean;
   destroy(reason?: unknown): void;
   [Symbol.asyncIterator](): AsyncIterator<unknown>;
@@ -8,7 +8,7 @@ interface NodeReadable {
 
 type Done = (error?: unknown) => void;
 
-interface NodeWritable {
+export interface NodeWritable {
   write(chunk: unknown, done: Done): void;
   end(done: Done): void;
   on(event: string, listener: Done): void;
