@@ -4,6 +4,7 @@ import { toolError } from "../../base/errors.ts";
 import { explained, saysAbsent } from "../../guest/host.ts";
 import { configRedactorOf } from "../../base/redaction/config-redactor.ts";
 import type { Isolates } from "./isolates.ts";
+import { needOfOpenRealm } from "./open-realm.ts";
 import { NOTHING_TOLD, type Outcome, readOutcome } from "./outcome.ts";
 import { disposeOf, type PreparedIsolate } from "./prepared-isolate.ts";
 import type { GuestRealm } from "./guest-realm.ts";
@@ -33,9 +34,10 @@ type Attempt =
 
 /** Evaluates a tool's module in its own isolate, to read its exports and the isolation level at which it loads. */
 export function inspectScript(request: InspectRequest, isolates: Isolates, turns: Turns): Inspection {
-  const hardened = attempt(request, true, isolates, turns);
-  if (hardened.ok) return describe(hardened, request.script.isolation);
-  const { isolation } = request.script;
+  const { isolation, text } = request.script;
+  const need = isolation === "instance" ? needOfOpenRealm(text) : undefined;
+  const hardened = need === undefined ? attempt(request, true, isolates, turns) : failure("load_error", need);
+  if (hardened.ok) return describe(hardened, isolation);
   const isOpened = !hardened.isLimit && (isolation === "context" || isolation === "instance");
   const open = isOpened ? attempt(request, false, isolates, turns) : hardened;
   if (open.ok) return describe(open, "context", isolation === "context" ? undefined : hardened.failure.message);

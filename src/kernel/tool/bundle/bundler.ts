@@ -45,8 +45,10 @@ const OPTIONS = {
   define: {
     ...nodeDefinitions(),
     global: "globalThis",
-    // Packages briefly disable stacks, for speed; `Error` is frozen, so their assignment goes to their own global.
+    // Packages briefly change these, for speed or for a look at their callers; `Error` is frozen, so their assignment
+    // goes to their own global.
     "Error.stackTraceLimit": "globalThis.stackTraceLimit",
+    "Error.prepareStackTrace": "globalThis.prepareStackTrace",
   },
   charset: "utf8",
   legalComments: "none",

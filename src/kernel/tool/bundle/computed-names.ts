@@ -1,19 +1,25 @@
 import { readdir } from "node:fs/promises";
 import path from "node:path";
 import type { Loader, Message } from "esbuild";
+import { NODE_NAME } from "../../guest/host.ts";
 import { isIn, packageFolder } from "./specifier.ts";
 
 /** `require` and `import` of names that a module computes when it runs. */
 
 /** A call whose argument begins with a text and continues with more. */
 const MAY_SEARCH = /\b(?:require|import)\s*\(\s*(?:["'][^"'\n]*["']\s*\+|`[^`]*\$\{)/;
+/** The same, or an `import` of a variable. */
+const MAY_COMPUTE = new RegExp(String.raw`${MAY_SEARCH.source}|\bimport\s*\(\s*[\w$(]`);
+/** Comments by which other bundlers leave an import as it is. */
+const IGNORED = /\/\*\s*(?:webpackIgnore:\s*true|@vite-ignore)\s*\*\//g;
 
 /**
  * A package's module without such calls, for which the bundler would search the host's folders for matching files. A
- * name in a folder of the package finds the modules there; any other fails when it is called.
+ * name in a folder of the package finds the modules there; any other is one of Node's, or fails when it is called.
  */
-export async function withoutSearches(contents: string, loader: Loader, file: string): Promise<string> {
-  if (!MAY_SEARCH.test(contents)) return contents;
+export async function withoutSearches(given: string, loader: Loader, file: string): Promise<string> {
+  const contents = given.replaceAll(IGNORED, (note) => note.replaceAll(/[^\n]/g, " "));
+  if (!MAY_COMPUTE.test(contents)) return given;
   const within = packageFolder(file);
   return replaceCalls(contents, await computedCalls(contents, loader, "{}"), async (id, behind) => {
     const found = id === REQUIRE ? await modulesFor(behind, id, file, REQUIRED, (at) => isIn(at, within)) : undefined;
@@ -75,7 +81,10 @@ const REQUIRE = "unsupported-require-call";
 const IMPORT = "unsupported-dynamic-import";
 const LATE: ReadonlyMap<string, string> = new Map([
   [REQUIRE, "(0, require)"],
-  [IMPORT, "(async (name) => { throw new Error(`Cannot find module '${name}'`); })"],
+  [
+    IMPORT,
+    `(async (name) => { const found = ${NODE_NAME}.require("module").createRequire()(name); return { ...found, default: found }; })`,
+  ],
 ]);
 /** The arguments of a call with only a text, whose module the bundler finds. */
 const PLAIN = /^\s*\(\s*(?:"[^"\\\n]*"|'[^'\\\n]*')\s*\)/;

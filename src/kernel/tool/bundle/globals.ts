@@ -1,6 +1,6 @@
 import { NODE_NAME } from "../../guest/host.ts";
 
-const ASSIGNED = /\b(?:globalThis|window)\.([A-Za-z_$][\w$]*)\s*(?:\|\||\?\?)?=(?![=>])/g;
+const ASSIGNED = /\b(?:globalThis|window|getGlobalThis\d*\(\))\.([A-Za-z_$][\w$]*)\s*(?:\|\||\?\?)?=(?![=>])/g;
 const MAX_NAMES = 100;
 /** Names with a special meaning for the bundler, and names that cannot be free variables. */
 const NOT_FREE = (

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { Loader, OnLoadResult, OnResolveResult } from "esbuild";
 import { ABSENT_GLOBALS, NODE_NAME } from "../../guest/host.ts";
+import { withAddition } from "./additions.ts";
 import { withoutSearches, withPlainRequires } from "./computed-names.ts";
 import type { Manifest } from "./manifest.ts";
 import { nativeReason } from "./native.ts";
@@ -22,65 +23,21 @@ export function isPackages(shown: string): boolean {
 /** A package's module as an isolate can run it. `file` is its path. */
 export async function runnable(contents: string, loader: Loader, file: string): Promise<string> {
   const text = await withoutSearches(withPlainRequires(contents, false), loader, file);
-  const more = ADDITIONS.find(([path]) => path.test(file))?.[1] ?? "";
-  return withAbsentGlobals(withListedGlobals(asInWorkers(text))) + more;
+  return withAddition(withAbsentGlobals(withListedGlobals(asInWorkers(text))), file);
 }
-
-/** Additions to files of packages, each with the path of its file. */
-const ADDITIONS = [
-  /**
-   * The web's classes in undici are replaced by the isolate's own: undici's would need sockets. Those of Node are made
-   * on use.
-   */
-  [
-    /[\\/]node_modules[\\/]undici[\\/]index\.js$/,
-    `
-{
-  const { fetch, Headers, Request, Response, FormData } = globalThis;
-  Object.assign(module.exports, { fetch, Headers, Request, Response, FormData });
-  Object.defineProperties(module.exports, {
-    WebSocket: { get: () => globalThis.WebSocket },
-    EventSource: { get: () => globalThis.EventSource },
-    MessageEvent: { get: () => globalThis.MessageEvent },
-    CloseEvent: { get: () => globalThis.CloseEvent },
-  });
-}
-`,
-  ],
-  /**
-   * esbuild writes no types for decorators, and containers, which need those of a constructor, fail in another place. A
-   * class whose parameters have decorators tells them its needs.
-   */
-  [
-    /[\\/]node_modules[\\/]reflect-metadata[\\/]Reflect(?:Lite)?\.js$/,
-    `
-{
-  const { Reflect } = globalThis;
-  const { getMetadata } = Reflect;
-  const told = new Set();
-  Reflect.getMetadata = (key, target, ...property) => {
-    const found = getMetadata(key, target, ...property);
-    if (found !== undefined || key !== "design:paramtypes" || property.length > 0) return found;
-    const isSilent = typeof target !== "function" || target.length === 0 || Reflect.getOwnMetadataKeys(target).length > 0;
-    if (!isSilent && !told.has(target)) {
-      told.add(target);
-      console.warn(\`\${target.name} has no "design:paramtypes": bundling leaves out what emitDecoratorMetadata would write; name what the constructor takes in decorators, such as @Inject(Log), or register what tsc makes of the tool\`);
-    }
-    return found;
-  };
-}
-`,
-  ],
-] as const;
 
 /** The condition by which axios detects a worker, which has the web's names but no document. */
 const IN_WORKER =
   /typeof WorkerGlobalScope !== (["'])undefined\1 &&\s*(?:\/\/[^\n]*\n\s*)?self instanceof WorkerGlobalScope &&\s*typeof self\.importScripts === (["'])function\2/g;
 
-/** For such a check, an isolate counts as a worker: otherwise a form would be sent with the type of a query. */
+/**
+ * For such a check, an isolate counts as a worker: otherwise a form would be sent with the type of a query. For checks
+ * of `window` it is no browser: clients with secret keys refuse to work in one.
+ */
 function asInWorkers(contents: string): string {
-  if (!contents.includes("instanceof WorkerGlobalScope")) return contents;
-  return contents.replaceAll(IN_WORKER, (asked) => `true${asked.replaceAll(/[^\n]/g, "")}`);
+  const text = contents.replaceAll(/\btypeof window\b(?!\s*\??[.[(])/g, "typeof void 0");
+  if (!text.includes("instanceof WorkerGlobalScope")) return text;
+  return text.replaceAll(IN_WORKER, (asked) => `true${asked.replaceAll(/[^\n]/g, "")}`);
 }
 
 /** A module that throws when it is evaluated: packages require what only some of their users install. */
@@ -93,7 +50,7 @@ export function missingText(specifier: string): OnLoadResult {
 
 /** Uses of a document without a check for one before. */
 const DOM =
-  /\bdocument\.(?:createElement|implementation|body|head)\b|\bnew (?:XMLHttpRequest|DOMParser)\b|\bwindow\.FormData\b/;
+  /\bdocument\.(?:createElement|implementation|body|head)\b|\bnew (?:XMLHttpRequest|DOMParser)\b|\bwindow\.(?:FormData\b|addEventListener\()/;
 /** Words of a form that does none of its package's work, or not all of it. */
 const SAYS_SO =
   /\b(?:does not work in (?:the )?browsers?|Browser-only version|cannot be used in a synchronous context)\b/;
@@ -111,7 +68,7 @@ export function isLacking(text: string): boolean {
 }
 
 function needsDocument(text: string): boolean {
-  return DOM.test(text) && !ASKS.test(text);
+  return /\bnew DOMMatrix\b/.test(text) || (DOM.test(text) && !ASKS.test(text));
 }
 
 /**

@@ -101,7 +101,7 @@ export class NodeForms {
       (await isForBrowsers(real, manifest)) || (nodes !== undefined && (await isLesser(real, nodes, manifest)));
     if (isTaken) this.take(real);
     else this.#others.set(packageFolder(real), real);
-    if (nodes !== undefined && conditions.has("browser")) this.#browsers.add(real);
+    if (nodes !== undefined) this.#browsers.add(real);
     return isTaken;
   }
 

@@ -94,4 +94,43 @@ describe("a package that knows Node", () => {
     );
     expect(await output("user", {})).toBe(1);
   });
+
+  test("may change how stacks are made for a moment", async () => {
+    await register(
+      `module.exports = () => { const was = Error.prepareStackTrace; Error.prepareStackTrace = () => 0; Error.prepareStackTrace = was; return 1; };`,
+    );
+    expect(await output("user", {})).toBe(1);
+  });
+
+  test("is in no browser, although an isolate has a window", async () => {
+    await register(`module.exports = () => [typeof window, window === globalThis];`);
+    expect(await output("user", {})).toEqual(["undefined", true]);
+  });
+
+  test("imports modules of Node by names that it computes, and no others", async () => {
+    await register(`module.exports = async () => {
+      const late = (name) => import(/* webpackIgnore: true */ name);
+      const { join, default: path } = await late(["node", "path"].join(":"));
+      return [join("a", "b"), path.join("c", "d"), await late("p").catch(({ message }) => message)];
+    };`);
+    expect(await output("user", {})).toEqual(["a/b", "c/d", expect.stringContaining("Cannot find module 'p'")]);
+  });
+
+  test.each([
+    [
+      "adds a member to a built-in",
+      `if (!Math.sumOfAll) Object.defineProperty(Math, "sumOfAll", { value: () => 3 });`,
+      "Math.sumOfAll(1, 2)",
+    ],
+    [
+      "makes functions of texts with a global that it names",
+      "globalThis[key] = 3; class Made extends Function {}",
+      'new Made("return $own")()',
+    ],
+  ])("has a realm of its own for each call where it %s when it is called", async (_what, does, says) => {
+    await register(`const key = "$own"; module.exports = () => { ${does} return ${says}; };`);
+    expect(engine.get("user")).toMatchObject({ isolation: "context", isolationReason: expect.any(String) });
+    expect(await output("user", {})).toBe(3);
+    expect(await output("user", {})).toBe(3);
+  });
 });

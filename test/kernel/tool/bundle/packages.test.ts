@@ -161,11 +161,20 @@ test.each([
   expect(await answerOf(files)).toBe("other");
 });
 
-test.each(["browser.mjs", "parse.mjs"])("a package is taken in Node's form where %s needs a document", async (name) => {
+const FOR_BROWSERS = `"browser": "./browser.mjs", "default": "./node.mjs"`;
+const FOR_NODE = `"node": "./node.mjs", "default": "./browser.mjs"`;
+
+test.each([
+  ["browser.mjs", FOR_BROWSERS, "new DOMParser()"],
+  ["parse.mjs", FOR_BROWSERS, "new DOMParser()"],
+  ["parse.mjs", FOR_BROWSERS, "new DOMMatrix()"],
+  ["browser.mjs", FOR_BROWSERS, 'window.addEventListener("unload", () => {})'],
+  ["parse.mjs", FOR_NODE, "new DOMParser()"],
+])("a package is taken in Node's form where %s of its exports %s says %s", async (name, forms, says) => {
   const files = {
-    "node_modules/p/package.json": `{ "exports": { "browser": "./browser.mjs", "default": "./node.mjs" } }`,
+    "node_modules/p/package.json": `{ "exports": { ${forms} } }`,
     "node_modules/p/browser.mjs": `export { default } from "./parse.mjs";`,
-    [`node_modules/p/${name}`]: `export default () => new DOMParser();`,
+    [`node_modules/p/${name}`]: `export default () => ${says};`,
     "node_modules/p/node.mjs": `export default () => "node";`,
   };
   expect(await answerOf(files)).toBe("node");

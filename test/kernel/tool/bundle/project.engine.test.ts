@@ -155,7 +155,8 @@ test("a computed name in a folder of the project finds the modules there, whatev
   });
   await engine.register(path.join(folder, "tools/computing.ts"));
   const { output, error } = await engine.execute({ name: "computing", arguments: {} });
-  const missing = ["fr.js", ".hidden.js"].map((name) => `Cannot find module '../languages/${name}'`);
+  const why = "a tool is bundled with what it imports by name";
+  const missing = ["fr.js", ".hidden.js"].map((name) => `Cannot find module '../languages/${name}': ${why}`);
   expect([error, output]).toEqual([null, ["Hallo", "Hello", "Hallo", "Hallo", { a: 1 }, ...missing]]);
 });
 

@@ -6,6 +6,7 @@ import { defineCapability } from "../../../../../src/kernel/broker/capabilities/
 import { createEngine, type Engine } from "../../../../../src/glovebox/index.ts";
 import type { EngineOptions } from "../../../../../src/kernel/engine/options.ts";
 import { serve, type TestServer } from "./server.ts";
+import { openModules } from "../../../tool/define/modules.ts";
 
 const VALUE = "a value that nobody may see";
 
@@ -214,7 +215,7 @@ test("a request of node:http is one of fetch: its body arrives, and so does the 
   await using engine = await open(server);
   const source = `import http from "node:http";
     export default ({ url }) => new Promise((resolve, reject) => {
-      const request = http.request(url, { method: "POST", headers: { "content-type": "text/plain" } }, (response) => {
+      const request = http.request(url, { method: "POST", auth: null, headers: { "content-type": "text/plain" } }, (response) => {
         let text = "";
         response.on("data", (chunk) => (text += chunk));
         response.on("end", () => resolve([response.statusCode, response.headers["content-type"], text]));
@@ -227,6 +228,52 @@ test("a request of node:http is one of fetch: its body arrives, and so does the 
   const { output, error } = await engine.execute({ name: "post", arguments: { url: server.origin } });
   expect(error).toBeNull();
   expect(output).toEqual([200, "text/plain", "hello"]);
+});
+
+test("clients of the package undici ask by fetch, and get answers of Node's streams", async () => {
+  await using server = await serveEcho();
+  await using engine = await open(server);
+  await using modules = await openModules();
+  const entry = await modules.write(
+    "asks.mjs",
+    `import { Client, request } from "undici";
+    const headers = { "content-type": "text/plain" };
+    export default async ({ url }) => {
+      const one = await request(url, { method: "POST", headers, body: "hello" });
+      const other = await new Client(url).request({ path: "/", method: "POST", headers, body: ["in", "parts"] });
+      return [one.statusCode, one.headers["content-type"], await one.body.text(), await other.body.text()];
+    };`,
+  );
+  const capabilities = { fetch: { origins: [server.origin], methods: ["POST"] } };
+  await engine.register({ name: "asks", description: "Posts.", entry, capabilities });
+  const { output, error } = await engine.execute({ name: "asks", arguments: { url: server.origin } });
+  expect(error).toBeNull();
+  expect(output).toEqual([200, "text/plain", "hello", "inparts"]);
+});
+
+test("an application of fastify answers requests that its tool injects", async () => {
+  await using server = await serveEcho();
+  await using engine = await open(server);
+  await using modules = await openModules();
+  const entry = await modules.write(
+    "injects.mjs",
+    `import fastify from "fastify";
+    export default async () => {
+      const app = fastify();
+      app.get("/a", async () => ({ a: 1 }));
+      app.delete("/a", async (_, reply) => reply.code(204).send());
+      const answers = await Promise.all(["GET", "HEAD", "DELETE"].map((method) => app.inject({ method, url: "/a" })));
+      return answers.map(({ statusCode, body }) => [statusCode, body]);
+    };`,
+  );
+  await engine.register({ name: "injects", description: "Asks itself.", entry });
+  const { output, error } = await engine.execute({ name: "injects", arguments: {} });
+  expect(error).toBeNull();
+  expect(output).toEqual([
+    [200, '{"a":1}'],
+    [200, ""],
+    [204, ""],
+  ]);
 });
 
 test("a request of node:http that fails has Node's code, by which programs try again", async () => {
