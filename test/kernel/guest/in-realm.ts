@@ -24,6 +24,8 @@ export interface RealmUnderTest extends Disposable {
 }
 
 const [DONE, LOG, ASK, TIMER] = [0, 1, 2, 3];
+/** Only against what never ends: how long a turn takes depends on what else the machine does. */
+const TURN_MS = 60_000;
 const SILENT: FakeHost = () => undefined;
 
 /** A realm in an isolate of its own, with a tool whose default export is `body`. */
@@ -81,17 +83,17 @@ export async function openRealm(
       if (answer === undefined) continue;
       const isValue = "value" in answer;
       const payload = JSON.stringify(isValue ? answer.value : answer);
-      realm.settle(from, `${isValue ? heard + 1 : -heard - 1}`, payload, nowMs, 5_000);
+      realm.settle(from, `${isValue ? heard + 1 : -heard - 1}`, payload, nowMs, TURN_MS);
     }
     if (dueMs === null) return;
-    realm.fire(run, dueMs, 5_000);
+    realm.fire(run, dueMs, TURN_MS);
     serve(dueMs);
   }
 
   return {
     emitted,
     call(input = null, nowMs = 1_000) {
-      const answer = realm.start(JSON.stringify([[++run, "call", nowMs, 1e6, input]]), 5_000);
+      const answer = realm.start(JSON.stringify([[++run, "call", nowMs, 1e6, input]]), TURN_MS);
       serve(nowMs);
       const outcome = answer.slice(0, -1);
       const said = outcome === "" ? emitted.findLast(([kind, from]) => kind === DONE && from === run)?.[2] : outcome;
@@ -100,8 +102,8 @@ export async function openRealm(
       throw new Error(said);
     },
     batch(...inputs) {
-      let answer = realm.start(JSON.stringify(inputs.map((input) => [++run, "call", 1_000, 1e6, input])), 5_000);
-      while (answer.endsWith("\n")) answer = realm.startNext(5_000);
+      let answer = realm.start(JSON.stringify(inputs.map((input) => [++run, "call", 1_000, 1e6, input])), TURN_MS);
+      while (answer.endsWith("\n")) answer = realm.startNext(TURN_MS);
     },
     [Symbol.dispose]: () => isolate.dispose(),
   };

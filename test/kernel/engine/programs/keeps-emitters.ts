@@ -2,9 +2,10 @@
 import { EventEmitter } from "node:events";
 import { createEngine } from "../../../../src/glovebox/index.ts";
 
-const { emit } = EventEmitter.prototype;
+const emit = (): unknown => Reflect.get(EventEmitter.prototype, "emit");
+const before = emit();
 await using engine = await createEngine({ executor: "threads", workers: 1 });
 const source = `import { create } from "node:domain"; export default () => typeof create;`;
 await engine.register({ name: "named", description: "Has Node's names.", source });
 const { output } = await engine.execute({ name: "named", arguments: {} });
-console.log(output, EventEmitter.prototype.emit === emit);
+console.log(output, emit() === before);
