@@ -8,6 +8,7 @@ import type { Config } from "../server/config/schema.ts";
 import type { Engine } from "../kernel/engine/engine.ts";
 import { type IdempotencyOptions, STATE_DIR, WORKERS_DEFAULT } from "../kernel/engine/options.ts";
 import { claimGroups } from "../kernel/base/os/cgroup.ts";
+import { watchClock } from "../kernel/base/os/clock-jumps.ts";
 import { watchPressure } from "../kernel/base/os/pressure.ts";
 import { StoreError } from "../kernel/base/errors.ts";
 import { IN_MEMORY } from "../kernel/store/sqlite/layout.ts";
@@ -82,6 +83,7 @@ async function serve(options: Options, command: Command): Promise<void> {
   const logger = await openLog(values.logLevel);
   claimGroups();
   watchPressure();
+  watchClock();
   const engine = await startEngine(values, logger, fd);
   const server = await listen(
     engine,

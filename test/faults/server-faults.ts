@@ -164,18 +164,30 @@ const OF_PROCESS: readonly RunningFault[] = [
     },
     sees: { log: /EMFILE/, metric: /^up 0/, ready: { status: 0 }, lastsMs: 3_000 },
   },
-  {
-    name: "clock-jumps",
+  clockJump("clock-jumps", "The server's clock jumps an hour ahead, and later back.", 3_600_000),
+  clockJump("clock-jumps-back", "The server's clock jumps an hour back, and later ahead.", -3_600_000),
+];
+
+/** A jump of the server's clock, which is undone later. */
+function clockJump(name: string, what: string, ms: number): RunningFault {
+  return {
+    name,
     place: "server",
-    what: "The server's clock jumps an hour ahead, and later back.",
-    settings: withClock('let ahead = 0; process.on("SIGUSR2", () => { ahead = ahead === 0 ? 3_600_000 : 0; });'),
+    what,
+    settings: withClock(`let ahead = 0; process.on("SIGUSR2", () => { ahead = ahead === 0 ? ${ms} : 0; });`),
     bring: async ({ server }) => {
       signal([server.pid], "SIGUSR2");
       return async () => signal([server.pid], "SIGUSR2");
     },
-    sees: { lastsMs: 3_000 },
-  },
-];
+    sees: {
+      log: /the system's clock jumped/,
+      metric:
+        ms > 0
+          ? /^glovebox_clock_jumps_total\{direction="ahead"\} 1/
+          : /^glovebox_clock_jumps_total\{direction="back"\} 1/,
+    },
+  };
+}
 
 /** A reload after `change`, which is refused; the next one, after what was, is taken. */
 function refused(name: string, what: string, change: (scene: Scene) => () => void, log: RegExp): RunningFault {

@@ -171,6 +171,24 @@ const OF_FILES: readonly RunningFault[] = [
       ready: { status: 200, says: /corrupt/ },
     },
   },
+  {
+    name: "ledger-newer",
+    place: "store",
+    what: "A newer version has written the file of kept calls and of idempotency keys, at a start. Somebody moves it away.",
+    bring: async (scene) => {
+      await harmAway(scene, (file) => {
+        using database = new DatabaseSync(file);
+        database.exec("PRAGMA user_version = 99");
+      });
+      return async () => removeFiles(scene);
+    },
+    sees: {
+      code: "store_failed",
+      log: /a newer Glovebox has written it/,
+      metric: /^glovebox_calls_store_up 0/,
+      ready: { status: 200, says: /a newer Glovebox has written it/ },
+    },
+  },
   damaged("ledger-truncated", "The file of kept calls and of idempotency keys is cut to half at a start.", (file) =>
     truncateSync(file, Math.floor(statSync(file).size / 2)),
   ),

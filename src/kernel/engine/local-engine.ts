@@ -11,6 +11,7 @@ import { type Explanation, explainTool, identityOf, lintAll, type ToolFinding } 
 import { within } from "../base/deadline.ts";
 import { GloveboxError } from "../base/errors.ts";
 import type { SurfaceEvent, EventName, Listener, Reconfigured } from "./telemetry/events.ts";
+import { hearMachine } from "./telemetry/events.ts";
 import { explainRunCode } from "./program-explanation.ts";
 import { loadPrelude } from "../tool/runtimes/prelude.ts";
 import { type EngineOptions, type ResolvedOptions, resolveModelChars, type ToolSource } from "./options.ts";
@@ -22,7 +23,6 @@ import { type EngineStats, statsOf } from "./engine-stats.ts";
 import type { ToolCall, ToolResult } from "../base/result.ts";
 import type { MetricsFormat } from "../base/open-metrics.ts";
 import { HostAccount, type HostUsage } from "../base/tenant-account.ts";
-import { onPressure } from "../base/os/pressure.ts";
 import { startBundler, stopBundler } from "../tool/bundle/bundle.ts";
 import { OPERATOR, type Policy } from "../broker/policy.ts";
 import type { RuleOffer } from "../broker/rule-offer.ts";
@@ -66,13 +66,13 @@ export class LocalEngine implements AsyncDisposable {
   #state: EngineStats["state"] = "open";
   #closing: Promise<void> | null = null;
   readonly #hurry = Promise.withResolvers<void>();
-  readonly #pressure: Disposable;
+  readonly #machine: Disposable;
   #probes: StoreProbes | null = null;
 
   private constructor(given: EngineOptions, options: ResolvedOptions, loaded: Loaded) {
     this.#parts = assemble(options, loaded);
     const { events } = this.#parts;
-    this.#pressure = onPressure((pressure) => events.emit("host:pressure", pressure));
+    this.#machine = hearMachine(events);
     this.#reconfiguration = new Reconfiguration(given, options, this.#parts);
   }
 
@@ -392,7 +392,7 @@ export class LocalEngine implements AsyncDisposable {
     await calls.close();
     await this.#probes?.[Symbol.asyncDispose]();
     (await modelOutputs.made)?.[Symbol.dispose]();
-    this.#pressure[Symbol.dispose]();
+    this.#machine[Symbol.dispose]();
     this.#state = "closed";
     if (--open === 0) await stopBundler();
   }

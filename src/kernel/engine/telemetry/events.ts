@@ -7,7 +7,8 @@ import type { CallsDown, CallsUp } from "../../store/calls/outage-report.ts";
 import type { ErrorCode } from "../../base/errors.ts";
 import type { CutLimit } from "../../base/limits.ts";
 import type { ExecutorEvents } from "../../executor/executor.ts";
-import type { Pressure } from "../../base/os/pressure.ts";
+import { type ClockJump, onClockJump } from "../../base/os/clock-jumps.ts";
+import { onPressure, type Pressure } from "../../base/os/pressure.ts";
 import type { Throttling } from "../../base/host-work-queue.ts";
 import type { OmittedTool } from "../../tool/load.ts";
 import type { PackageEvent } from "../../tool/package/step.ts";
@@ -90,6 +91,11 @@ export interface EventMap<Tools = AnyTools> extends ExecutorEvents {
    * processes wait for the processor, and idle isolates are ended for memory. Only if a service watches it.
    */
   "host:pressure": [event: Pressure];
+  /**
+   * The system's clock jumped by a second or more: what is kept until a time of it, such as idempotency keys, entries of
+   * kv and waits, ends early or late by as much. Only if a service watches it.
+   */
+  "clock:jump": [event: ClockJump];
   /** The host delays a tenant's capability calls, because they use more than its share; at most once per second. */
   "tenant:throttled": [event: Throttling];
   /**
@@ -382,4 +388,12 @@ export class Events {
 
 function currentName(name: EventName): EmittedName {
   return name === "door:refuse" ? ALIASES[name] : name;
+}
+
+/** Reports what this process hears of its machine. */
+export function hearMachine(events: Events): Disposable {
+  const heard = new DisposableStack();
+  heard.use(onPressure((event) => events.emit("host:pressure", event)));
+  heard.use(onClockJump((event) => events.emit("clock:jump", event)));
+  return heard;
 }

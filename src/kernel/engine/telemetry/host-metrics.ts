@@ -1,14 +1,23 @@
 import { Counter, type Registry } from "../../base/prometheus.ts";
 import type { TenantAccounts } from "../../base/tenant-account.ts";
+import type { Events } from "./events.ts";
 
 /** Maximum number of tenants with a series of their own. */
 const TENANTS_SHOWN = 20;
 const TENANT_LENGTH_MAX = 128;
 const OTHER = "other";
 
-/** Registers the metrics of the host's work for tenants, which are read at each scrape. */
-export function registerHostMetrics(registry: Registry, accounts: TenantAccounts): void {
+/** Registers the metrics of the host's work for tenants, which are read at each scrape, and of its clock. */
+export function registerHostMetrics(registry: Registry, accounts: TenantAccounts, events: Events): void {
   const registers = [registry];
+  const jumps = new Counter({
+    name: "glovebox_clock_jumps_total",
+    help: "Jumps of the system's clock by a second or more, where a service watches it.",
+    labelNames: ["direction"],
+    registers,
+  });
+  for (const direction of ["ahead", "back"]) jumps.inc({ direction }, 0);
+  events.on("clock:jump", ({ aheadMs }) => jumps.inc({ direction: aheadMs > 0 ? "ahead" : "back" }));
   const shown = { executorMs: 0, mainMs: 0, brokerMs: 0 };
   new Counter({
     name: "glovebox_host_seconds_total",

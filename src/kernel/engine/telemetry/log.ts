@@ -53,6 +53,12 @@ export function logEvents(events: Events, all: Logger): void {
   events.on("host:pressure", (event) =>
     logger.warn(event, event.isHigh ? "the machine is under pressure" : "the machine is under pressure no more"),
   );
+  events.on("clock:jump", (event) =>
+    logger.warn(
+      event,
+      "the system's clock jumped: keys, kv entries and waits that are kept until a time end early or late by as much; check the machine's time synchronisation",
+    ),
+  );
   events.on("tenant:throttled", (event) => logger.warn(event, "a tenant's capability calls use more than its share"));
   events.on("audit:down", (event) =>
     logger.warn(event, "the audit's file takes no entries: they wait, and are dropped from 10,000 on; make room there"),

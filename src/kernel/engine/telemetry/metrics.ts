@@ -140,7 +140,7 @@ export class Metrics {
   #registerParts(events: Events, sources: MetricSources): void {
     const { registry } = this;
     registerInfo(registry);
-    registerHostMetrics(registry, sources.accounts);
+    registerHostMetrics(registry, sources.accounts, events);
     registerConnectorMetrics(registry, events);
     registerDurableMetrics(
       registry,

@@ -160,7 +160,10 @@ function sqlFor(database: DatabaseSync, layout: DatabaseLayout): string | null {
   if (earlier?.refusal !== undefined) throw new ForeignStoreError(earlier.refusal);
   if (earlier !== undefined) return earlier.sql;
   if (application === layout.applicationId) {
-    throw new ForeignStoreError(`its version is ${version}, and this engine supports version ${layout.version}`);
+    const age = version > layout.version ? "a newer" : "an older";
+    throw new ForeignStoreError(
+      `${age} Glovebox has written it (its layout is ${version}, and this one reads ${layout.version}); run that version, or move the file away, which forgets what it holds`,
+    );
   }
   if (application === 0 && version === 0 && numberOf(database, "SELECT count(*) FROM sqlite_schema") === 0)
     return layout.sql;
