@@ -36,7 +36,9 @@ export function loginCommands(): readonly Command[] {
       .option("--device", "print a code, to log in on another device")
       .option("--port <port>", "port of this machine to which the browser is sent back", portOf, 0)
       .action(login),
-    common("logout").description("forget the login of a connector").action(logout),
+    common("logout")
+      .description("forget the login of a connector, and revoke its tokens at the authorization server")
+      .action(logout),
   ];
 }
 
@@ -54,9 +56,21 @@ async function login(name: string, { config, tenant = "", device, port, json }: 
 
 async function logout(name: string, { config, tenant = "", json }: LoginOptions): Promise<void> {
   await using opened = await open(name, tenant, config);
-  const isGone = await opened.remove(tenant);
-  if (json === true) return printJson({ connector: name, tenant, isLoggedIn: false, wasLoggedIn: isGone });
-  print(`${visible(name)} ${isGone ? "is logged out" : "had no login"}`);
+  const ended = await opened.logOut(tenant);
+  if (ended.kind === "forgotten") {
+    const still = "its tokens may be valid at the authorization server until they end";
+    say(`glovebox: warning: ${still}: ${visible(ended.reason)}; revoke the access of this client there`);
+  }
+  if (json === true) {
+    const wasLoggedIn = ended.kind !== "none";
+    return printJson({ connector: name, tenant, isLoggedIn: false, wasLoggedIn, isRevoked: ended.kind === "revoked" });
+  }
+  const done = {
+    none: "had no login",
+    revoked: "is logged out, and its tokens are revoked",
+    forgotten: "is logged out",
+  };
+  print(`${visible(name)} ${done[ended.kind]}`);
 }
 
 async function open(name: string, tenant: string, file: string | undefined): Promise<ConnectorLogin> {

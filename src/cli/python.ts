@@ -56,7 +56,7 @@ async function addPackages(given: readonly string[], options: Options): Promise<
     const lines = "packages:\n  wheels: ./wheels";
     throw new CliError(
       EXIT.USAGE,
-      `no folder of wheels: name it with --wheels DIR, or in the configuration:\n${lines}`,
+      `no folder of wheels is named: write into glovebox.config.yaml, where tools find it too,\n${lines}\nor name it with --wheels DIR`,
     );
   }
   try {

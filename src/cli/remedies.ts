@@ -1,4 +1,5 @@
 import type { ErrorCode } from "../kernel/base/errors.ts";
+import { isObject } from "../kernel/base/json.ts";
 import type { Remedy } from "../kernel/base/remedy.ts";
 import { say } from "./output.ts";
 
@@ -6,10 +7,13 @@ import { say } from "./output.ts";
 interface Remediable {
   readonly code: ErrorCode;
   readonly remedies?: readonly Remedy[];
+  readonly details?: unknown;
 }
 
-/** Prints texts to paste, each with its place; if none exist, the page with advice. */
-export function sayWhatToDo({ code, remedies = [] }: Remediable): void {
+/** Prints the problems after the message's own, and texts to paste, each with its place; without any, the page with advice. */
+export function sayWhatToDo({ code, remedies = [], details }: Remediable): void {
+  const problems: unknown = isObject(details) ? details["errors"] : [];
+  if (Array.isArray(problems)) for (const problem of problems.slice(1)) say(`and: ${String(problem)}`);
   if (remedies.length === 0) return say(`what to do: glovebox docs ${code}`);
   for (const remedy of remedies) {
     switch (remedy.kind) {

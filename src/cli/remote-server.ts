@@ -74,7 +74,7 @@ export async function ask({ url, key }: RemoteServer, request: RemoteRequest): P
   if (isExplained) throw await explain(response, url.origin);
   await response.body?.cancel();
   const code = response.status === 401 || response.status === 403 ? EXIT.UNREACHABLE : EXIT.FAILED;
-  throw new CliError(code, `${url.origin} answers with ${response.status}${advice(response.status, request)}`);
+  throw new CliError(code, `${url.origin} answers with ${response.status}${advice(response.status, request, key)}`);
 }
 
 /** Statuses whose message from the server tells its caller, or its operator, what to change. */
@@ -105,7 +105,9 @@ function exitOf(status: number): number {
   }
 }
 
-function advice(status: number, { role, missing }: RemoteRequest): string {
+function advice(status: number, { role, missing }: RemoteRequest, key: string | undefined): string {
+  if (status === 401 && key !== undefined)
+    return ": it does not know this key; check that it is whole, and that keys of the server's configuration has its hash";
   switch (status) {
     case 401:
     case 403:

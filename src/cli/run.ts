@@ -44,7 +44,7 @@ const ENDINGS = [".ts", ".js", ".mjs", ".py"];
 /** Names of other tools that an error shows. */
 const NAMES_SHOWN = 20;
 const INPUT_FORM = `write an object such as {"a":1}; where a shell changes its quotes, --input - reads it from stdin`;
-const NO_TOOL = "--input and --record are for tools: a workflow takes --var";
+const NO_TOOL = "arguments and --record are for tools: a workflow takes --var";
 const NO_WORKFLOW = "--force and --var are for workflows, whose files end in .yaml";
 
 /** `glovebox run`: makes one call, with its output on stdout and its console on stderr; or runs a workflow. */
@@ -52,6 +52,7 @@ export function runCommand(): Command {
   return new Command("run")
     .description("run a tool once, or a workflow")
     .argument("<tool>", "name of a tool, or path of its module; or a workflow's YAML file")
+    .argument("[json]", "the tool's arguments, as --input takes them")
     .option("--input <json>", "the tool's arguments as a JSON object; - reads them from stdin (default: {})")
     .option(
       "--tools <dir>",
@@ -70,9 +71,14 @@ function collect(one: string, before: readonly string[] = []): readonly string[]
   return [...before, one];
 }
 
-async function run(tool: string, { json, ...given }: Options): Promise<void> {
+async function run(tool: string, positional: string | undefined, { json, ...given }: Options): Promise<void> {
+  if (positional !== undefined && given.input !== undefined)
+    throw new CliError(
+      EXIT.USAGE,
+      "the tool's arguments are given twice: leave --input out, or the text after the tool",
+    );
   const options: Options = json === true ? { ...given, result: true } : given;
-  const { input, record, force, var: variables, ...shared } = options;
+  const { input = positional, record, force, var: variables, ...shared } = options;
   if (isWorkflow(tool)) {
     if (input !== undefined || record !== undefined) throw new CliError(EXIT.USAGE, NO_TOOL);
     return runWorkflow(tool, {

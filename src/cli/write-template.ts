@@ -1,6 +1,7 @@
 import { lstat, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { errnoOf } from "../kernel/base/errno.ts";
 import { readVersion } from "../kernel/base/check-node.ts";
 import { CliError, EXIT } from "./exit.ts";
 
@@ -28,10 +29,20 @@ export async function writeTemplate(template: string, folder: string): Promise<r
   for (const [name, source] of files) {
     const text = await readFile(source, "utf8");
     const file = path.join(folder, name);
-    await mkdir(path.dirname(file), { recursive: true });
-    await writeFile(file, name === "package.json" ? own(text, path.resolve(folder)) : text, { flag: "wx" });
+    const contents = name === "package.json" ? own(text, path.resolve(folder)) : text;
+    await makeFolder(path.dirname(file))
+      .then(() => writeFile(file, contents, { flag: "wx" }))
+      .catch((error: unknown) => {
+        const why = errnoOf(error) ?? "unknown error";
+        throw new CliError(EXIT.USAGE, `${folder} cannot be written: ${why}; name a folder that this user may write`);
+      });
   }
   return names;
+}
+
+/** Of a read-only file system, Node's recursive form says `ENOENT`, the other one the reason. */
+async function makeFolder(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true }).catch(() => mkdir(folder));
 }
 
 async function filesIn(folder: string): Promise<readonly string[]> {

@@ -73,11 +73,16 @@ test("calls show prints what was kept of a call", async () => {
   expect(missing.stderr).toContain("answers with 404: it has no call of this id");
 });
 
-test("a wrong filter and a key without the role are explained", async () => {
-  const [filter, key] = await Promise.all([calls(["list", "--since", "soon"]), calls(["list"], caller.secret)]);
+test("a wrong filter, a key without the role and an unknown key are explained", async () => {
+  const [filter, key, unknown] = await Promise.all([
+    calls(["list", "--since", "soon"]),
+    calls(["list"], caller.secret),
+    calls(["list"], `${caller.secret}x`),
+  ]);
   expect(filter.code).toBe(3);
   expect(filter.stderr).toContain("since is a time");
   expect(key.stderr).toContain("it wants a key with the role calls");
+  expect(unknown.stderr).toContain("answers with 401: it does not know this key");
 });
 
 test("the server's own words say why it cannot answer now, and move no cursor", async () => {

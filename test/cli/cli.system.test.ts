@@ -232,6 +232,35 @@ describe("glovebox run", () => {
     expect((await asProcess(["run", "add", "--input", "-"])).stderr).toContain("the input is not JSON: it is empty");
   });
 
+  test("takes the input after the tool as well, but not twice", async () => {
+    expect(await glovebox(["run", "add", '{"a":1,"b":2}'])).toEqual(
+      await glovebox(["run", "add", "--input", '{"a":1,"b":2}']),
+    );
+    expect(await glovebox(["run", "add", "{}", "--input", "{}"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("given twice"),
+    });
+  });
+
+  test("lists each problem of a module that does not load", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "glovebox-problems-"));
+    try {
+      writeFileSync(join(folder, "t.js"), "import './a.js';\nimport './b.js';\nexport default () => 1;\n");
+      const { code, stderr } = await glovebox(["run", "t.js"], folder);
+      expect([code, stderr.split("\n")]).toEqual([
+        3,
+        [
+          expect.stringMatching(/imports "\.\/a\.js" at t\.js:1, .*\(and 1 more\)$/),
+          expect.stringMatching(/^and: imports "\.\/b\.js" at t\.js:2, /),
+          "what to do: glovebox docs load_error",
+          "",
+        ],
+      ]);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
   test("reads an input behind a byte-order mark, as shells of Windows send it", async () => {
     const ended = await asProcess(["run", "add", "--input", "-"], '\ufeff{"a":1,\r\n"b":2}\r\n');
     expect(ended).toEqual({ code: 0, stdout: '{"sum":3}\n', stderr: "" });

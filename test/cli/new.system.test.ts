@@ -37,6 +37,10 @@ test("overwrites nothing: where a file exists, it names it, writes none, and end
   expect(await readdir(folder)).toEqual(["package.json"]);
   const file = await glovebox(folder, ["new", "package.json"]);
   expect(file).toEqual({ code: 2, stdout: "", stderr: "glovebox: package.json is a file: name a folder\n" });
+  const below = await glovebox(folder, ["new", "package.json/x"]);
+  expect(below.stderr).toBe(
+    "glovebox: package.json/x cannot be written: ENOTDIR; name a folder that this user may write\n",
+  );
 });
 
 test("says the same as JSON, and names the templates where there is no such one", async () => {

@@ -52,7 +52,7 @@ test("glovebox python add --wheels says how tools get a folder that the configur
 });
 
 test.each([
-  ["no folder", ["leaf"], 2, "name it with --wheels DIR, or in the configuration"],
+  ["no folder", ["leaf"], 2, "write into glovebox.config.yaml, where tools find it too,"],
   ["no packages", ["--wheels", "w"], 2, "no packages: name them"],
   ["an index without TLS", ["leaf", "--wheels", "w", "--index", "http://index.example/"], 2, "begins with https://"],
   ["no such file", ["-r", "nothing.txt", "--wheels", "w"], 2, "there is no file nothing.txt"],

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { readIndexPage } from "../../src/python/runtime/index-page.ts";
 import { PackageIndex } from "../../src/python/runtime/package-index.ts";
-import { serve } from "../kernel/broker/capabilities/fetch/server.ts";
+import { serve, serveRaw } from "../kernel/broker/capabilities/fetch/server.ts";
 import { indexFile, serveIndex } from "./index-server.ts";
 import { problemOf } from "./refusal.ts";
 
@@ -123,6 +123,14 @@ describe("an index", () => {
     expect(await problem()).toMatch(/leads to http:\/\/files\.example\/simple\/one\/, which is neither https/);
     to = "http://[";
     expect(await problem()).toMatch(/redirects more than 5 times/);
+  });
+
+  test("that sends a page in too many pieces of a byte is not read to its end", async () => {
+    const head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+    await using index = await serveRaw((socket) => socket.end(`${head}${"1\r\nP\r\n".repeat(10_000)}0\r\n\r\n`));
+    expect(await problemOf(() => new PackageIndex(`${index.origin}/simple/`, MAX_BYTES).wheels("one"))).toBe(
+      `${index.origin}/simple/one/ cannot be read: the server sends the body in too many pieces of a few bytes`,
+    );
   });
 
   test("says with which status it fails, and that it cannot be reached", async () => {

@@ -65,7 +65,7 @@ export const open: OpenModule = ({ onSecretViolation: onViolation, ask: callTool
 };
 
 function sessionFor(call: OpenCall, granted: readonly string[], servers: RemoteServers): OpenCapability {
-  const { callId, tool, signal, tenant = "", remote, effectsId, onHost = (task) => task() } = call;
+  const { callId, callNumber = null, tool, signal, tenant = "", remote, effectsId, onHost = (task) => task() } = call;
   if (remote === undefined) throw notRemote(tool);
   const operation = JSON.parse(remote.operation) as Operation;
   const { connector } = operation;
@@ -74,7 +74,7 @@ function sessionFor(call: OpenCall, granted: readonly string[], servers: RemoteS
   // Not the call's id: callers choose it, and may choose another tenant's.
   const idempotencyKey = effectsId === undefined ? randomUUID() : uuidOf(effectsId);
   const endsMs = performance.now() + remote.wallMs;
-  const caller: RemoteCaller = { callId, tool, signal, tenant, onHost, endsMs, isRepeatable };
+  const caller: RemoteCaller = { callId, callNumber, tool, signal, tenant, onHost, endsMs, isRepeatable };
   requireGranted("connector", "connector", connector, granted);
   return {
     isRepeatable: () => isRepeatable,

@@ -38,6 +38,7 @@ export interface ConnectorHost {
 
 /** A call that uses a connector. */
 export interface RemoteCaller extends Pick<OpenCall, "callId" | "tool" | "signal"> {
+  readonly callNumber: number | null;
   readonly tenant: string;
   readonly onHost: OnHost;
   /** By `performance.now`. */
@@ -98,7 +99,8 @@ export class RemoteServer {
   async call(tool: string, args: string, caller: RemoteCaller): Promise<string> {
     const { name, secrets } = this.route;
     const { secrets: all, callTool } = this.#host;
-    const request = { connector: name, tool, args, tenant: caller.tenant, isRepeatable: caller.isRepeatable };
+    const { tenant, isRepeatable, callNumber } = caller;
+    const request = { connector: name, tool, args, tenant, call: callNumber, isRepeatable };
     const answer = await this.#inSlot(caller, (signal) => callTool(request, signal));
     const redactor = all.redactorOf(new Set(secrets));
     return redactor === null ? answer : await caller.onHost(() => redactor.text(answer));

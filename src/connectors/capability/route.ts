@@ -32,6 +32,8 @@ export interface SessionToolCall {
   readonly tenant: string;
   /** A JSON object. */
   readonly args: string;
+  /** Number of the call, whose caller may listen to its progress. */
+  readonly call: number | null;
   /** Whether the request may be retried at a busy server. */
   readonly isRepeatable: boolean;
 }

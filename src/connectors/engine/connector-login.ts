@@ -3,7 +3,8 @@ import { Connections } from "../../kernel/broker/capabilities/fetch/connections.
 import { Secrets } from "../../kernel/broker/capabilities/secrets/secrets.ts";
 import { AuthorizationServer } from "../login/authorization-server.ts";
 import { LoginFlow } from "../login/login-flow.ts";
-import { keyOfLogin, type LoginSettings } from "../login/settings.ts";
+import { type EndedLogin, logOut } from "../login/logout.ts";
+import type { LoginSettings } from "../login/settings.ts";
 import { type LoginStore, openLoginStore } from "../store/login-store.ts";
 import type { ResolvedConnector } from "../tool/options.ts";
 import { checkLoginSecrets } from "../tool/connector-secrets.ts";
@@ -13,15 +14,15 @@ import type { SourceOptions } from "./connector-source.ts";
 /** Logs a connector in, and out. */
 export class ConnectorLogin implements AsyncDisposable {
   readonly flow: LoginFlow;
-  readonly #settings: LoginSettings;
+  readonly #server: AuthorizationServer;
   readonly #connections: Connections;
   readonly #store: LoginStore;
 
   private constructor(settings: LoginSettings, connections: Connections, secrets: Secrets, store: LoginStore) {
-    this.#settings = settings;
+    this.#server = new AuthorizationServer(settings, connections, secrets);
     this.#connections = connections;
     this.#store = store;
-    this.flow = new LoginFlow(new AuthorizationServer(settings, connections, secrets), store);
+    this.flow = new LoginFlow(this.#server, store);
   }
 
   /** Throws a `GloveboxError` if the connector has no login of a person, or the tenant none of its own. */
@@ -36,9 +37,8 @@ export class ConnectorLogin implements AsyncDisposable {
     return new ConnectorLogin(login, new Connections(options.fetch), secrets, await openLoginStore(options.logins));
   }
 
-  /** Forgets a login. Returns whether there was one. */
-  remove(tenant: string): Promise<boolean> {
-    return this.#store.remove(keyOfLogin(this.#settings, tenant));
+  logOut(tenant: string): Promise<EndedLogin> {
+    return logOut(this.#server, this.#store, tenant);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

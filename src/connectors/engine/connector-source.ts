@@ -1,3 +1,4 @@
+import type { Progress } from "../../kernel/base/result.ts";
 import type { LoginReport } from "../../kernel/base/connector-report.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { GloveboxError } from "../../kernel/base/errors.ts";
@@ -91,7 +92,9 @@ function serverOf({ isPrivate }: ResolvedConnector, source: McpSource): McpServe
   return { ...rest, kind: "stdio", env: new Map(env), folders: new Map(folders) };
 }
 
-type SessionRequest = Omit<SessionToolCall, "connector">;
+export interface SessionRequest extends Omit<SessionToolCall, "connector" | "call"> {
+  readonly onProgress?: ((progress: Progress) => void) | undefined;
+}
 
 /** The source of a connector's tools. */
 export interface ConnectorSource extends AsyncDisposable {
@@ -170,11 +173,11 @@ class SessionSource implements ConnectorSource {
   /** Retries at a busy server if the tool may be repeated. The signal ends that in time. */
   async #callOn(
     session: McpSession,
-    { tool, args, isRepeatable }: SessionRequest,
+    { tool, args, isRepeatable, onProgress }: SessionRequest,
     signal: AbortSignal,
   ): Promise<string> {
     for (let repeats = 0; ; repeats++) {
-      const answer = await session.call(tool, args, { signal, timeoutMs: this.#timeoutMs });
+      const answer = await session.call(tool, args, { signal, timeoutMs: this.#timeoutMs, onProgress });
       if (answer.kind === "answered") return answer.text;
       const { message, isBusy, needsLogin, retryAfterMs } = answer.failure;
       const waitMs = retryAfterMs ?? PAUSE_MS * 2 ** repeats;

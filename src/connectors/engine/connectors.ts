@@ -4,7 +4,7 @@ import { CONNECTOR } from "../capability/methods.ts";
 import type { ConnectorRoute, SessionToolCall } from "../capability/route.ts";
 import type { ResolvedConnector } from "../tool/options.ts";
 import { PendingLogins } from "./pending-logins.ts";
-import type { SourceOptions } from "./connector-source.ts";
+import type { SessionRequest, SourceOptions } from "./connector-source.ts";
 import type { ChangedTools, LoginPlace, PreparedSource, SourceHost, ToolSource } from "../../kernel/engine/sources.ts";
 import type { ConnectorsSettings } from "./options.ts";
 import type { RunningConnector } from "./running-connector.ts";
@@ -23,7 +23,11 @@ export class Connectors implements ToolSource<ConnectorsSettings> {
   constructor(parts: SourceHost, options: SourceOptions) {
     this.#parts = parts;
     this.#setRoutes = parts.broker.join(CONNECTOR.name, {
-      answer: (question, signal) => this.#callTool(question as SessionToolCall, signal),
+      answer: (question, signal, listenerOf) => {
+        const { connector, call, ...request } = question as SessionToolCall;
+        const onProgress = call === null ? undefined : listenerOf(call);
+        return this.#callTool(connector, { ...request, onProgress }, signal);
+      },
       onReport: (report) => this.#noticeLogin(report as LoginReport),
     });
     this.#options = options;
@@ -68,7 +72,7 @@ export class Connectors implements ToolSource<ConnectorsSettings> {
   }
 
   /** Calls a tool of a connector's MCP session. */
-  #callTool({ connector, ...request }: SessionToolCall, signal: AbortSignal): Promise<string> {
+  #callTool(connector: string, request: SessionRequest, signal: AbortSignal): Promise<string> {
     const call = this.#running.get(connector)?.source.call ?? null;
     if (call === null) return Promise.reject(new Error(`the connector "${connector}" has no session`));
     return call(request, signal);

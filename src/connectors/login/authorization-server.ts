@@ -88,15 +88,44 @@ export class AuthorizationServer {
     return this.fetch.admit(endpoint);
   }
 
-  /** Calls the token endpoint. `ask` may be called twice: after the first answer has shown the error of the clock. */
+  /** Calls the token endpoint. */
   async grant(
     known: KnownClient,
     ask: (oauth: typeof OAuth, request: GrantRequest) => Promise<OAuth.TokenEndpointResponse>,
   ): Promise<TokenAnswer> {
+    return answerOf(await this.#asClient(known, ask));
+  }
+
+  /**
+   * Revokes a token (RFC 7009), which goes to the origin that gave it only. Returns `false` if the server revokes no
+   * tokens of this kind. Rejects with a `LoginFailure`.
+   */
+  async revoke(known: KnownClient, token: string, origin: string): Promise<boolean> {
+    const { revocation_endpoint: endpoint } = await this.metadata();
+    if (endpoint === undefined) return false;
+    if (this.fetch.admit(endpoint).origin !== origin)
+      throw new LoginFailure("refused", "its revocation endpoint has another origin than its token endpoint");
+    return this.#asClient(known, async (oauth, { as, client, proof, options }) => {
+      const { additionalParameters: _ofGrants, ...rest } = options;
+      try {
+        await oauth.processRevocationResponse(await oauth.revocationRequest(as, client, proof, token, rest));
+        return true;
+      } catch (error) {
+        if (error instanceof oauth.ResponseBodyError && error.error === "unsupported_token_type") return false;
+        throw error;
+      }
+    });
+  }
+
+  /** `ask` may be called twice: after the first answer has shown the error of the clock. */
+  async #asClient<Answer>(
+    known: KnownClient,
+    ask: (oauth: typeof OAuth, request: GrantRequest) => Promise<Answer>,
+  ): Promise<Answer> {
     const oauth = await loadOAuth();
-    const once = async (): Promise<TokenAnswer> => {
+    const once = async (): Promise<Answer> => {
       const request = await this.requestOf(oauth, known);
-      return answerOf(await ask(oauth, request).catch((error: unknown) => Promise.reject(failureOf(oauth, error))));
+      return ask(oauth, request).catch((error: unknown) => Promise.reject(failureOf(oauth, error)));
     };
     const { skewS } = this.fetch;
     try {
@@ -192,6 +221,7 @@ function onlyKnown(found: OAuth.AuthorizationServer): OAuth.AuthorizationServer 
     "authorization_endpoint",
     "device_authorization_endpoint",
     "registration_endpoint",
+    "revocation_endpoint",
     "authorization_response_iss_parameter_supported",
   ] as const;
   return {
@@ -208,7 +238,10 @@ export function failureOf(oauth: typeof OAuth, error: unknown): LoginFailure {
   if (error instanceof oauth.WWWAuthenticateChallengeError) return refusalOf("invalid_client", error.status >= 500);
   const code = errnoOf(error) ?? "";
   if (code === oauth.INVALID_RESPONSE && error instanceof Error && error.message.includes('"iss"'))
-    return new LoginFailure("refused", "the answer comes from another authorization server than was asked");
+    return new LoginFailure(
+      "refused",
+      "the answer comes from another authorization server than was asked; if it is the right one, write its issuer into the connector's auth",
+    );
   return new LoginFailure("failed", "the authorization server's answer is not one of OAuth");
 }
 

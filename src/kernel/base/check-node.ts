@@ -21,8 +21,12 @@ const OTHERS: ReadonlyMap<string, string> = new Map([
   ["deno", "Deno"],
 ]);
 
+const PLUG_AND_PLAY =
+  "an engine's processes find packages in node_modules only, and Yarn's Plug'n'Play makes none; write nodeLinker: node-modules into .yarnrc.yml, and run yarn install";
+
 /** Throws in a runtime in which tools cannot run. */
 export function requireIsolates(versions: Readonly<Record<string, string | undefined>> = process.versions): void {
+  if (versions["pnp"] !== undefined) throw new Error(PLUG_AND_PLAY);
   for (const [key, name] of OTHERS) {
     const version = versions[key];
     if (version === undefined) continue;

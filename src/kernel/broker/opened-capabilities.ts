@@ -62,8 +62,20 @@ export class OpenedCapabilities {
   }
 
   #openCall(): OpenCall {
-    const { callId, tool, registrant, tenant, callTool, adoptChild, pause, binary, remote, limits, effectsId } =
-      this.#caller;
+    const {
+      callId,
+      callNumber,
+      tool,
+      registrant,
+      tenant,
+      callTool,
+      adoptChild,
+      pause,
+      binary,
+      remote,
+      limits,
+      effectsId,
+    } = this.#caller;
     const signal = () => this.#signal();
     return {
       ...this.#thread,
@@ -74,6 +86,7 @@ export class OpenedCapabilities {
       get signal() {
         return signal();
       },
+      ...(callNumber === undefined ? {} : { callNumber }),
       ...(tenant === "" ? {} : { tenant }),
       ...(limits.wallMs === undefined ? {} : { endsMs: this.#startedMs + limits.wallMs }),
       ...(adoptChild === undefined ? {} : { adoptChild }),

@@ -1,4 +1,6 @@
 import { errnoOf } from "../../kernel/base/errno.ts";
+import { boundedPieces } from "../../kernel/broker/capabilities/fetch/decoding.ts";
+import { FetchFailure } from "../../kernel/broker/capabilities/fetch/failure.ts";
 import { hashOf } from "../../kernel/tool/package/file.ts";
 import { PackageError, quoted, shownUrl } from "../../kernel/tool/package/step.ts";
 import { type IndexedWheel, readIndexPage } from "./index-page.ts";
@@ -88,6 +90,7 @@ export class PackageIndex {
       throw new PackageError(`${shownUrl(target)} redirects more than ${REDIRECTS_MAX} times`);
     } catch (error) {
       if (error instanceof PackageError) throw error;
+      if (error instanceof FetchFailure) throw new PackageError(`${shownUrl(url)} cannot be read: ${error.message}`);
       if (signal.aborted) throw new PackageError(`${shownUrl(url)} did not answer within ${ms} ms`);
       throw new PackageError(`${url.origin} cannot be reached (${codeOf(error)})`);
     }
@@ -100,16 +103,15 @@ export class PackageIndex {
   }
 
   async #read(response: Response, url: URL, maxBytes: number): Promise<Buffer> {
-    const chunks: Uint8Array[] = [];
-    let size = 0;
-    for await (const chunk of response.body ?? []) {
-      size += chunk.length;
-      this.#bytesLeft -= chunk.length;
-      if (size > maxBytes) throw new PackageError(`${shownUrl(url)} is larger than ${maxBytes} bytes`);
+    if (response.body === null) return Buffer.alloc(0);
+    const tooLarge = () => new PackageError(`${shownUrl(url)} is larger than ${maxBytes} bytes`);
+    const pieces: Uint8Array[] = [];
+    for await (const piece of boundedPieces(response.body, maxBytes, tooLarge)) {
+      this.#bytesLeft -= piece.length;
       if (this.#bytesLeft < 0) throw new PackageError(`all downloads are more than ${TOTAL_BYTES_MAX} bytes`);
-      chunks.push(chunk);
+      pieces.push(piece);
     }
-    return Buffer.concat(chunks);
+    return Buffer.concat(pieces);
   }
 }
 

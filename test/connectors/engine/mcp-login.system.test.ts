@@ -115,9 +115,12 @@ test("connectors check prints the lines to write, and connectors login logs a ru
   for (const each of [JSON.stringify([result, engine.connectors()]), ...files]) expect(each).not.toContain(token);
   const out = await run("connectors", "logout", "hand", "--config", config, "--json");
   const answer = { connector: "hand", tenant: "" };
-  expect(JSON.parse(out)).toEqual({ ...answer, isLoggedIn: false, wasLoggedIn: true });
+  expect(JSON.parse(out)).toEqual({ ...answer, isLoggedIn: false, wasLoggedIn: true, isRevoked: true });
+  expect(await oidc.knows(token.replace(/^Bearer /, ""))).toBe(false);
   expect(JSON.parse(await logIn(config, "hand", "--json"))).toEqual({ ...answer, isLoggedIn: true });
-  expect(await run("connectors", "logout", "hand", "--config", config)).toContain("hand is logged out");
+  expect(await run("connectors", "logout", "hand", "--config", config)).toContain(
+    "hand is logged out, and its tokens are revoked",
+  );
 });
 
 test("connectors login --device logs in with a code that a person enters elsewhere", async () => {

@@ -25,17 +25,24 @@ test("64 who ask at once get one token, for which the server is asked once", asy
 
 test("a client proves itself by basic, by post and by a signed assertion", async () => {
   const server = await served();
-  const { issuer, privateKey } = server;
+  const { issuer, privateKey, pssKey } = server;
   const signed = { issuer, clientId: "signed", privateKey: "{secret:KEY}", algorithm: "ES256" };
+  const pss = { issuer, clientId: "pss", privateKey: "{secret:PSS}", algorithm: "PS256" };
   const posted = { issuer, clientId: "poster", clientSecret: "{secret:CLIENT}", clientAuth: "post" as const };
-  for (const auth of [machineOf(server), { clientCredentials: posted }, { clientCredentials: signed }]) {
-    const { logins } = openLogins(server, auth, { CLIENT: SECRET, KEY: privateKey });
+  const others = [posted, signed, pss].map((clientCredentials) => ({ clientCredentials }));
+  for (const auth of [machineOf(server), ...others]) {
+    const { logins } = openLogins(server, auth, { CLIENT: SECRET, KEY: privateKey, PSS: pssKey });
     expect((await logins.token("")).value).toHaveLength(43);
   }
-  const [basic, post, jwt] = server.seen;
+  const [basic, post, jwt, pssJwt] = server.seen;
   expect(basic?.authorization).toMatch(/^Basic /);
   expect(post?.parameters.get("client_secret")).toBe(SECRET);
-  expect(jwt?.parameters.get("client_assertion")).toMatch(/^ey/);
+  const algorithmOf = (assertion = ""): unknown =>
+    JSON.parse(Buffer.from(assertion.split(".", 1)[0] ?? "", "base64url").toString());
+  expect([jwt, pssJwt].map((seen) => algorithmOf(seen?.parameters.get("client_assertion") ?? ""))).toMatchObject([
+    { alg: "ES256" },
+    { alg: "PS256" },
+  ]);
 });
 
 test("tokens are renewed before they end, and never used afterwards", async () => {

@@ -18,6 +18,8 @@ export interface OidcServer extends AsyncDisposable {
   readonly seen: TokenRequestSeen[];
   /** Private key of the client `signed`, in PEM. */
   readonly privateKey: string;
+  /** Private key of the client `pss`, which signs with RSA-PSS, in PEM. */
+  readonly pssKey: string;
   /** Answers a request instead of the server, where it returns true. */
   intercept: ((request: IncomingMessage, response: ServerResponse) => boolean) | null;
   /** Life of tokens as answers name it, in seconds; `null` for the true one. */
@@ -60,6 +62,7 @@ export async function serveOidc({
   const code = { redirect_uris: [...redirectUris], response_types: ["code" as const] };
   const refreshing = ["authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"];
   const machine = { grant_types: ["client_credentials"], redirect_uris: [], response_types: [] };
+  const pss = await generateKeyPair("PS256", { extractable: true });
   const clients: ClientMetadata[] = [
     { client_id: "machine", client_secret: SECRET, ...machine },
     { client_id: "poster", client_secret: SECRET, token_endpoint_auth_method: "client_secret_post", ...machine },
@@ -68,6 +71,13 @@ export async function serveOidc({
       token_endpoint_auth_method: "private_key_jwt",
       token_endpoint_auth_signing_alg: "ES256",
       jwks: { keys: [{ ...(await exportJWK(publicKey)), use: "sig", alg: "ES256" }] },
+      ...machine,
+    },
+    {
+      client_id: "pss",
+      token_endpoint_auth_method: "private_key_jwt",
+      token_endpoint_auth_signing_alg: "PS256",
+      jwks: { keys: [{ ...(await exportJWK(pss.publicKey)), use: "sig", alg: "PS256" }] },
       ...machine,
     },
     {
@@ -97,6 +107,7 @@ export async function serveOidc({
     issuer,
     seen,
     privateKey: await exportPKCS8(privateKey),
+    pssKey: await exportPKCS8(pss.privateKey),
     intercept: null,
     onAnswer: null,
     saidLifeS: null,

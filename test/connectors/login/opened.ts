@@ -7,7 +7,8 @@ import type { LoginReport } from "../../../src/kernel/base/connector-report.ts";
 import { AuthorizationServer } from "../../../src/connectors/login/authorization-server.ts";
 import { LoginFlow } from "../../../src/connectors/login/login-flow.ts";
 import type { LoginStoreOptions } from "../../../src/connectors/store/login-table.ts";
-import { openLoginStore } from "../../../src/connectors/store/login-store.ts";
+import { type EndedLogin, logOut } from "../../../src/connectors/login/logout.ts";
+import { type LoginStore, openLoginStore } from "../../../src/connectors/store/login-store.ts";
 import { Logins } from "../../../src/connectors/login/logins.ts";
 import { type ConnectorAuth, resolveAuth } from "../../../src/connectors/tool/auth-options.ts";
 import { type OidcOptions, type OidcServer, SECRET, serveOidc } from "./oidc-server.ts";
@@ -52,6 +53,7 @@ export async function browse(start: string, account = "ann"): Promise<URL> {
 
 interface Opened {
   readonly flow: () => Promise<LoginFlow>;
+  readonly logOut: (tenant: string) => Promise<EndedLogin>;
   readonly logins: Logins;
   readonly reports: LoginReport[];
 }
@@ -83,13 +85,14 @@ export function openLogins(
       await connections.close();
     },
   });
-  const flow = async (): Promise<LoginFlow> => {
+  const parts = async (): Promise<readonly [AuthorizationServer, LoginStore]> => {
     const server = new AuthorizationServer(login, connections, new Secrets(Object.fromEntries(given), {}));
     const logged = await openLoginStore(kept);
     opened.push({ [Symbol.asyncDispose]: () => logged.close() });
-    return new LoginFlow(server, logged);
+    return [server, logged];
   };
-  return { logins, reports, flow };
+  const flow = async (): Promise<LoginFlow> => new LoginFlow(...(await parts()));
+  return { logins, reports, flow, logOut: async (tenant) => logOut(...(await parts()), tenant) };
 }
 
 export function machineOf({ issuer }: OidcServer): ConnectorAuth {

@@ -8,6 +8,12 @@ test("an engine in another runtime says which one it needs, and what works there
   expect(() => requireIsolates({ node: "24.3.0", deno: "2.9.1" })).toThrow("this is Deno 2.9.1");
 });
 
+test("an engine under Yarn's Plug'n'Play says which setting it needs", () => {
+  expect(() => requireIsolates({ node: "26.10.0", pnp: "3" })).toThrow(
+    "write nodeLinker: node-modules into .yarnrc.yml",
+  );
+});
+
 test("an engine in Node.js says nothing", () => {
   expect(() => requireIsolates({ node: "26.10.0" })).not.toThrow();
   expect(() => requireIsolates()).not.toThrow();

@@ -1,3 +1,4 @@
+import type { Progress } from "../../../kernel/base/result.ts";
 import { parseForWriting } from "../../../kernel/base/exact-json.ts";
 import { DigitMarks } from "./digit-marks.ts";
 import { setTimeout as delay } from "node:timers/promises";
@@ -33,6 +34,14 @@ export interface ConnectionHost {
   /** Called once; the connection is unusable afterwards. */
   readonly onLost: (failure: McpFailure) => void;
   readonly onGroup: (pid: number | null) => void;
+}
+
+/** How a call is made. */
+interface AskedCall {
+  readonly timeoutMs: number;
+  readonly maxBytes: number;
+  readonly signal: AbortSignal;
+  readonly onProgress?: (progress: Progress) => void;
 }
 
 const CLIENT = { name: "glovebox", version: "1" };
@@ -123,13 +132,16 @@ export class McpConnection {
   }
 
   /** JSON of the result. Rejects with an `McpError`. */
-  async call(tool: string, args: string, timeoutMs: number, maxBytes: number, signal: AbortSignal): Promise<string> {
+  async call(tool: string, args: string, asked: AskedCall): Promise<string> {
+    const { timeoutMs, maxBytes, signal, onProgress } = asked;
     const client = this.#connected();
     try {
       const given = parseForWriting(args) as Record<string, unknown>;
       // With this definition, the client compiles none of the server's schemas.
       const toolDefinition = this.#mirrored.get(tool) ?? { name: tool, inputSchema: { type: "object" } };
-      const options = { signal, timeout: timeoutMs, maxTotalTimeout: timeoutMs, toolDefinition };
+      // Without a listener, the server is not asked for progress.
+      const watched = onProgress === undefined ? {} : { onprogress: (said: Sdk.Progress) => onProgress(read(said)) };
+      const options = { signal, timeout: timeoutMs, maxTotalTimeout: timeoutMs, toolDefinition, ...watched };
       const result = await this.#during(() => client.callTool({ name: tool, arguments: given }, options));
       const text = this.#marks.unmark(JSON.stringify(result));
       const bytes = Buffer.byteLength(text);
@@ -268,6 +280,11 @@ export class McpConnection {
     this.#isOver = true;
     this.#host.onLost(failure ?? (await this.#wire?.failure())?.failure ?? failed("the connection has ended"));
   }
+}
+
+function read({ progress, total, message }: Sdk.Progress): Progress {
+  const hasTotal = total !== undefined && Number.isFinite(total);
+  return { progress, ...(hasTotal && { total }), ...(message !== undefined && { message }) };
 }
 
 /** A likely reason for a process that does not start. */

@@ -46,8 +46,8 @@ export class GuardedFetch {
   readonly #inflow: Inflow;
   readonly #marks: DigitMarks;
   readonly #tokens: SessionTokens | null;
-  /** Aborted when the request of ours is over for which the client sends something. */
-  readonly #cause = new AsyncLocalStorage<AbortSignal>();
+  /** The request of ours for which the client sends something. */
+  readonly #cause = new AsyncLocalStorage<Cause>();
   /** Requests under way, with the bodies of their answers. */
   #open = 0;
 
@@ -77,11 +77,14 @@ export class GuardedFetch {
    * have the client resume it again and again.
    */
   async during<Value>(ask: () => Promise<Value>): Promise<Value> {
-    const over = new AbortController();
+    const cause = new Cause();
+    let isAnswered = false;
     try {
-      return await this.#cause.run(over.signal, ask);
+      const value = await this.#cause.run(cause, ask);
+      isAnswered = true;
+      return value;
     } finally {
-      setTimeout(() => over.abort(), LINGER_MS).unref();
+      cause.close(isAnswered);
     }
   }
 
@@ -107,7 +110,13 @@ export class GuardedFetch {
     // The client answers each request of a server by one of its own.
     if (this.#open >= requests)
       throw new McpError(`more than ${requests} requests to it are under way`, { isSent: false });
+    const cause = this.#cause.getStore();
+    const closed = (): void => {
+      this.#open--;
+      cause?.end();
+    };
     this.#open++;
+    cause?.begin();
     const {
       statusCode,
       statusText,
@@ -119,13 +128,13 @@ export class GuardedFetch {
       method: method as Dispatcher.HttpMethod,
       headers: headers.flat(),
       body: typeof init.body === "string" ? Buffer.from(init.body) : null,
-      signal: AbortSignal.any([init.signal ?? [], this.#cause.getStore() ?? []].flat()),
+      signal: AbortSignal.any([init.signal ?? [], cause?.signal ?? []].flat()),
       responseHeaders: "raw",
     }).catch((error: unknown) => {
-      this.#open--;
+      closed();
       throw error;
     });
-    body.once("close", () => this.#open--);
+    body.once("close", closed);
     // A body that is not read to its end fails, and nobody else would hear that.
     body.on("error", () => undefined);
     const named = new Headers();
@@ -205,6 +214,39 @@ export class GuardedFetch {
       if (length > messageBytes) throw new McpError(`it sent a message of more than ${messageBytes} bytes`);
       yield chunk;
     }
+  }
+}
+
+/** What the client sends for one request of ours. */
+class Cause {
+  readonly #over = new AbortController();
+  #open = 0;
+  #late: NodeJS.Timeout | null = null;
+
+  /** Aborted when nothing may be sent for it any more. */
+  get signal(): AbortSignal {
+    return this.#over.signal;
+  }
+
+  begin(): void {
+    this.#open++;
+  }
+
+  end(): void {
+    this.#open--;
+    if (this.#late !== null) this.#abortIfIdle();
+  }
+
+  /** The request is over. Without an answer, the client may have to tell the server so. */
+  close(isAnswered: boolean): void {
+    this.#late = setTimeout(() => this.#over.abort(), LINGER_MS).unref();
+    if (isAnswered) this.#abortIfIdle();
+  }
+
+  #abortIfIdle(): void {
+    if (this.#open > 0) return;
+    clearTimeout(this.#late ?? undefined);
+    this.#over.abort();
   }
 }
 

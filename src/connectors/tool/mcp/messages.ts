@@ -1,3 +1,4 @@
+import type { Progress } from "../../../kernel/base/result.ts";
 import type { LoginReport } from "../../../kernel/base/connector-report.ts";
 import type { FetchOptions } from "../../../kernel/broker/capabilities/fetch/connections.ts";
 import type { SecretOptions } from "../../../kernel/broker/capabilities/secrets/secrets.ts";
@@ -51,6 +52,8 @@ export type ToThread =
       readonly args: string;
       readonly timeoutMs: number;
       readonly maxBytes: number;
+      /** Whether its progress has a listener. */
+      readonly isWatched: boolean;
     }
   | { readonly kind: "cancel"; readonly request: number }
   | { readonly kind: "resolved"; readonly lookup: number; readonly addresses: readonly string[] | null }
@@ -65,6 +68,8 @@ export type FromThread =
   | { readonly kind: "listed"; readonly request: number; readonly list: ListedTools }
   /** JSON of a `CallToolResult`. */
   | { readonly kind: "answered"; readonly request: number; readonly text: string }
+  /** Progress of a call; its answer follows. */
+  | { readonly kind: "progress"; readonly request: number; readonly progress: Progress }
   | { readonly kind: "failed"; readonly request: number; readonly failure: McpFailure }
   /** The server reports a change of its tools. */
   | { readonly kind: "changed" }

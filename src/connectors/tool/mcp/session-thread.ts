@@ -6,6 +6,9 @@ import { namesIn } from "../../../kernel/broker/capabilities/secrets/placeholder
 import { Secrets } from "../../../kernel/broker/capabilities/secrets/secrets.ts";
 import { Logins } from "../../login/logins.ts";
 import { CarriedTokens, SessionTokens } from "./session-tokens.ts";
+import { PROGRESS_MESSAGE_MAX } from "../../../kernel/base/protocol/payload.ts";
+import type { Progress } from "../../../kernel/base/result.ts";
+import { ProgressReports } from "./progress-reports.ts";
 import { McpConnection } from "./connection.ts";
 import { failed, McpError, type McpFailure } from "./failure.ts";
 import type { FromThread, ThreadSettings, ToThread } from "./messages.ts";
@@ -80,9 +83,8 @@ export class SessionThread {
         });
       case "call":
         return void this.#answer(message.request, async (signal) => {
-          const { tool, args, timeoutMs, maxBytes, request } = message;
-          const text = await this.#connection.call(tool, args, timeoutMs, maxBytes, signal);
-          this.#post({ kind: "answered", request, text: this.#clean(text) });
+          const text = await this.#call(message, signal);
+          this.#post({ kind: "answered", request: message.request, text: this.#clean(text) });
         });
       case "cancel":
         return this.#requests.get(message.request)?.abort(new McpError("the call has ended"));
@@ -94,6 +96,17 @@ export class SessionThread {
       case "close":
         return void this.#close();
     }
+  }
+
+  async #call(asked: Extract<ToThread, { readonly kind: "call" }>, signal: AbortSignal): Promise<string> {
+    const { request, tool, args, timeoutMs, maxBytes, isWatched } = asked;
+    if (!isWatched) return this.#connection.call(tool, args, { timeoutMs, maxBytes, signal });
+    using reports = new ProgressReports(({ message, ...progress }) => {
+      const said = message === undefined ? {} : { message: this.#clean(message).slice(0, PROGRESS_MESSAGE_MAX) };
+      this.#post({ kind: "progress", request, progress: { ...progress, ...said } });
+    });
+    const onProgress = (progress: Progress): void => reports.take(progress);
+    return await this.#connection.call(tool, args, { timeoutMs, maxBytes, signal, onProgress });
   }
 
   async #answer(request: number, task: (signal: AbortSignal) => Promise<void>): Promise<void> {

@@ -1,3 +1,4 @@
+import type { Progress } from "../../../kernel/base/result.ts";
 import type { LoginReport } from "../../../kernel/base/connector-report.ts";
 import { Worker } from "node:worker_threads";
 import { within } from "../../../kernel/base/deadline.ts";
@@ -53,6 +54,8 @@ export interface McpCallOptions {
   readonly timeoutMs: number;
   /** Longest answer. Default: the longest message. */
   readonly maxBytes?: number;
+  /** Receives the progress that the server reports, at most twenty times in a second. */
+  readonly onProgress?: ((progress: Progress) => void) | undefined;
 }
 
 /** Time of the thread beyond a request's own, after which it counts as stuck. */
@@ -117,16 +120,14 @@ export class McpSession implements AsyncDisposable {
   }
 
   /** `args`: JSON of an object. */
-  async call(tool: string, args: string, { signal, timeoutMs, maxBytes }: McpCallOptions): Promise<McpAnswer> {
-    const bytes = Math.min(maxBytes ?? this.#limits.messageBytes, this.#limits.messageBytes);
-    const answer = await this.#request(signal, timeoutMs, (request, leftMs) => ({
-      kind: "call",
-      request,
-      tool,
-      args,
-      timeoutMs: leftMs,
-      maxBytes: bytes,
-    }));
+  async call(tool: string, args: string, options: McpCallOptions): Promise<McpAnswer> {
+    const { signal, timeoutMs, maxBytes = Infinity, onProgress } = options;
+    const bytes = Math.min(maxBytes, this.#limits.messageBytes);
+    const isWatched = onProgress !== undefined;
+    const make = (request: number, leftMs: number): ToThread => {
+      return { kind: "call", request, tool, args, timeoutMs: leftMs, maxBytes: bytes, isWatched };
+    };
+    const answer = await this.#request(signal, timeoutMs, make, onProgress);
     if (answer.kind === "answered") return { kind: "answered", text: answer.text };
     return answer.kind === "failed" ? answer : { kind: "failed", failure: failed("it gave no answer") };
   }
@@ -162,6 +163,7 @@ export class McpSession implements AsyncDisposable {
     signal: AbortSignal | undefined,
     timeoutMs: number,
     make: (request: number, leftMs: number) => ToThread,
+    onProgress?: (progress: Progress) => void,
   ): Promise<Answered | { readonly kind: "failed"; readonly failure: McpFailure }> {
     const startMs = performance.now();
     const unready = await this.#ready(signal, timeoutMs);
@@ -171,6 +173,7 @@ export class McpSession implements AsyncDisposable {
     const request = ++this.#lastRequest;
     return await new Promise((resolve) => {
       const settle = (answer: Answered): void => {
+        if (answer.kind === "progress") return onProgress?.(answer.progress);
         clearTimeout(watchdog);
         signal?.removeEventListener("abort", onAbort);
         run.requests.delete(request);

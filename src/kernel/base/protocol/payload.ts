@@ -62,7 +62,7 @@ export function readViolations(value: unknown, text: (value: unknown) => string)
 }
 
 /** Maximum length of a progress message, in characters. */
-const PROGRESS_MESSAGE_MAX = 1_000;
+export const PROGRESS_MESSAGE_MAX = 1_000;
 
 export function readProgress(payload: string): Progress {
   const said = readJson(payload);

@@ -131,6 +131,8 @@ export type OnHost = <Value>(task: () => Value) => Value | Promise<Awaited<Value
 
 /** The call for which a capability is opened. */
 export interface OpenCall extends CapabilityCaller {
+  /** See `BrokeredCall`. */
+  readonly callNumber?: number;
   readonly callTool: CallTool;
   /** Adds to the call a child call that its worker has run. Throws a `CapabilityRefusal`. */
   readonly adoptChild?: AdoptChild;

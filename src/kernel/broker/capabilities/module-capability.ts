@@ -1,3 +1,4 @@
+import type { Progress } from "../../base/result.ts";
 import type { Capability } from "./capability.ts";
 import type { FetchOptions } from "./fetch/connections.ts";
 import type { SecretViolation } from "./secrets/placeholders.ts";
@@ -32,8 +33,12 @@ export interface CapabilityHost {
 
 /** The engine's side of such a capability. Questions, reports and the state are data that can be sent. */
 export interface EngineSide {
-  /** The tool gets the error of a rejection. */
-  readonly answer: (question: unknown, signal: AbortSignal) => Promise<string>;
+  /** The tool gets the error of a rejection. `listenerOf`: the listener to the progress of a call, by its number. */
+  readonly answer: (
+    question: unknown,
+    signal: AbortSignal,
+    listenerOf: (call: number) => ((progress: Progress) => void) | undefined,
+  ) => Promise<string>;
   readonly onReport: (report: unknown) => void;
 }
 

@@ -340,7 +340,7 @@ export class BrokerClient implements SessionHost, AskPipes {
   }
 
   async #answer(
-    { outbox, questions }: ThreadRun,
+    { outbox, questions, sessions }: ThreadRun,
     { request, capability, question }: Extract<FromThread, { readonly kind: "question" }>,
   ): Promise<void> {
     const abort = new AbortController();
@@ -348,7 +348,7 @@ export class BrokerClient implements SessionHost, AskPipes {
     const end = await Promise.try(() => {
       const side = this.#sides.get(capability);
       if (side === undefined) throw new Error(`nothing answers for the capability ${capability}`);
-      return side.answer(question, abort.signal);
+      return side.answer(question, abort.signal, (call) => sessions.get(call)?.caller.onProgress);
     }).then(
       (text) => ({ kind: "answer", text }) as const,
       (error: unknown) =>

@@ -1,3 +1,4 @@
+import type { Progress } from "../../base/result.ts";
 import type { CapabilityCall, Respond } from "../../base/protocol/capability-call.ts";
 import { HostAccount, type TenantAccounts } from "../../base/tenant-account.ts";
 import type { AskLogging } from "../ask-log.ts";
@@ -32,6 +33,8 @@ export interface HostedCall extends BrokeredCall {
   readonly logging?: AskLogging | undefined;
   /** Receives the events of this call, which the engine also receives. */
   readonly onOutcome?: ((event: CapabilityEvent) => void) | undefined;
+  /** Receives progress that another server reports of its tool. */
+  readonly onProgress?: ((progress: Progress) => void) | undefined;
   /** Called if the journal is lost that the call repeats: the call must not continue. */
   readonly onLost?: () => void;
 }

@@ -269,6 +269,7 @@ export class EngineCall implements QueueEntry, Job, JobReplay, FleetTerms {
       journal: this.#earlier?.journal,
       keep: keepOf(this),
       ...tools,
+      onProgress: options.onProgress && ((progress) => this.onProgress(progress)),
       onLost: () => this.#stages.stop(this.callNumber, JOURNAL_LOST),
       onOutcome:
         options.onCapability && ((event) => this.#stages.notify("onCapability", () => options.onCapability?.(event))),

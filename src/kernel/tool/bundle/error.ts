@@ -13,7 +13,7 @@ const MAX_LINE = 160;
 /** Converts the bundler's messages to an error for the tool's author, without paths of the host. */
 export function bundleError(name: string, messages: readonly Message[]): GloveboxError {
   const problems = messages.slice(0, MAX_ERRORS).map(problem);
-  const more = messages.length > 1 ? ` (and ${messages.length - 1} more, see details.errors)` : "";
+  const more = messages.length > 1 ? ` (and ${messages.length - 1} more)` : "";
   const first = problems[0] ?? "could not be bundled";
   return loadError(name, `${first}${more}`, { errors: problems });
 }
@@ -51,7 +51,7 @@ function problem(message: Message): string {
     return `imports a module${line} that is only known when it runs: import() takes a plain string`;
   }
   if (text.startsWith("Top-level await")) {
-    return `awaits outside of any function${line}: move the await into the tool's function`;
+    return `awaits outside of any function${line}: move the await into the tool's function, or, if it is a program that calls tools, run it with node`;
   }
   const [, module, member] = /^No matching export in "([^"]+)" for import "([^"]+)"/.exec(text) ?? [];
   if (module !== undefined && member !== undefined) return notExported(shownName(module), member, line);

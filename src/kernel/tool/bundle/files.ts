@@ -13,7 +13,7 @@ import { isNative } from "./native.ts";
 import { isNodeBuiltin, loadNodeModules, nodeModule } from "./node-names.ts";
 import type { Project, Reach } from "./project.ts";
 import { isSchemaLibrary } from "./purity.ts";
-import { noFolder, OUTSIDE, refusal, refusedImport, unreadable } from "./refusal.ts";
+import { ENGINE_ENTRY, IS_PROGRAM, noFolder, OUTSIDE, refusal, refusedImport, unreadable } from "./refusal.ts";
 import { MAX_PROJECT_SOURCE_BYTES, MAX_SOURCE_BYTES, SourceBudget } from "./source-budget.ts";
 import { isIn, MODULES, namesPath, packageFolders, packageName } from "./specifier.ts";
 import { asScript, type Half, toolEntryText } from "./tool-entry.ts";
@@ -192,6 +192,7 @@ export class ToolFiles {
     const specifier = args.path;
     if (specifier.startsWith("data:")) return null;
     const importer = this.#paths.get(shownName(args.importer));
+    if (specifier === ENGINE_ENTRY && this.#isOwn(importer)) return refusedImport(specifier, IS_PROGRAM);
     if (isNodeBuiltin(specifier) && !(await this.nodeForms.isReplaced(specifier, importer)))
       return nodeModule(specifier, args.kind);
     if (specifier.startsWith("node:"))

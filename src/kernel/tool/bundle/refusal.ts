@@ -23,6 +23,11 @@ export function refusedImport(specifier: string, why: string): Refusal {
 /** The reason why a tool without a project may not import a file outside its folder. */
 export const OUTSIDE = "which leads out of the tool's folder; import only files inside it, and packages";
 
+/** The entry of this package with the engine, which no tool contains. */
+export const ENGINE_ENTRY = "glovebox";
+export const IS_PROGRAM =
+  'which runs tools and is no part of one; if this is a program that calls tools, run it with node, and if it is a tool, import "glovebox/tool", and types with import type';
+
 export function noFolder(specifier: string): OnResolveResult {
   const what = `imports ${quoted(specifier)}, but a tool given as text has no folder to import from`;
   return refusal(`${what}; put it into a file and register that`);

@@ -428,6 +428,17 @@ describe("what is refused", () => {
     );
   });
 
+  test("a program that calls tools, which is told from a tool", async () => {
+    const program = `import { createEngine } from "glovebox";\nexport default async () => createEngine();`;
+    expect(await messageOf({ "tool.js": program })).toBe(
+      'tool "x" imports "glovebox", which runs tools and is no part of one; if this is a program that calls tools, run it with node, ' +
+        'and if it is a tool, import "glovebox/tool", and types with import type (at tool.js:1)',
+    );
+    expect(await messageOf({ "tool.js": "await 1;" })).toContain(
+      "if it is a program that calls tools, run it with node",
+    );
+  });
+
   test("a mistake of syntax, with its line where that is not empty", async () => {
     expect(await messageOf({ "tool.js": "\n  const a = ;" })).toMatch(/ at tool\.js:2:13\n {2}const a = ;$/);
     expect(await messageOf({ "tool.js": "export default () => {\n" })).toMatch(/ at tool\.js:2:1$/);
