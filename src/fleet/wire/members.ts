@@ -1,8 +1,9 @@
 import { answerOf } from "../redis/reply.ts";
 import type { RedisConnection } from "../redis/connection.ts";
+import { isLine } from "../../kernel/base/protocol/wire.ts";
 import type { Seal } from "../../kernel/store/seal.ts";
 import type { FleetKeys } from "./keys.ts";
-import { isMember, type Fields, isCount, isLine, isText, isTime, readText } from "./fields.ts";
+import { isMember, type Fields, isCount, isText, isTime, readText } from "./fields.ts";
 import type { MachineInfo } from "./messages.ts";
 import type { FleetTimings } from "./fleet-timings.ts";
 import { isObject } from "../../kernel/base/json.ts";

@@ -1,13 +1,12 @@
 import { describeExcess, isObject } from "../../kernel/base/json.ts";
 import { type Isolation, isPluggedName } from "../../kernel/base/protocol/script.ts";
-import { ProtocolError } from "../../kernel/base/protocol/wire.ts";
+import { isLine, ProtocolError } from "../../kernel/base/protocol/wire.ts";
 import {
   briefly,
   type Fields,
   isAmount,
   isCount,
   isKey,
-  isLine,
   isListOf,
   isMember,
   isShort,

@@ -4,13 +4,12 @@ import { isObject } from "../../kernel/base/json.ts";
 import type { CapabilityResponse, Diverged } from "../../kernel/base/protocol/capability-call.ts";
 import type { ReplayPlan } from "../../kernel/base/protocol/messages.ts";
 import { hasViolations } from "../../kernel/base/protocol/payload.ts";
-import { ProtocolError } from "../../kernel/base/protocol/wire.ts";
+import { isLine, ProtocolError } from "../../kernel/base/protocol/wire.ts";
 import {
   briefly,
   type Fields,
   isCount,
   isKey,
-  isLine,
   isListOf,
   isMember,
   isShort,

@@ -7,6 +7,7 @@ import type { EngineCall } from "../call/engine-call.ts";
 import type { JsonSchema } from "../../base/json.ts";
 import type { SharedTurn } from "../../base/protocol/messages.ts";
 import { OUTPUT_PLACES, PLUGGED_NAME, type ToolChecks, type ToolScript } from "../../base/protocol/script.ts";
+import { isLine } from "../../base/protocol/wire.ts";
 import { type LogLine, type ToolResult, withMetadata } from "../../base/result.ts";
 import type { ModuleReaders } from "../../tool/contracts/contract.ts";
 import { checksFor, type RegisteredTool } from "../../tool/registered-tool.ts";
@@ -150,7 +151,7 @@ export function readRecording(text: string): Recording {
   const recording = parsed(text, RECORDING, "recording") as Recording;
   const { tool, call } = recording;
   if (!isJson(tool.config)) throw nonsense("recording", "tool.config is no JSON");
-  if (!isJson(call.arguments)) throw nonsense("recording", "call.arguments is no JSON");
+  if (!isJsonLine(call.arguments)) throw nonsense("recording", "call.arguments is no line of JSON");
   checkAnswers(recording, "recording");
   return recording;
 }
@@ -187,7 +188,7 @@ function findNoAnswer({ asks, answers, together = [] }: RecordedJournal): string
     if (step > asked || asked > asks.length) return `${place} answers what was not asked`;
     if (asked < askedBefore) return `${place} is not in its order`;
     if (answered.has(step)) return `${place} answers step ${step} again`;
-    if (!isJson(payload)) return `${place}.payload is no JSON`;
+    if (!isJsonLine(payload)) return `${place}.payload is no line of JSON`;
     if (!ok && !isFailure(JSON.parse(payload))) return `${place}.payload is no failure`;
     answered.add(step);
     askedBefore = asked;
@@ -206,6 +207,11 @@ function findNoTurn(answers: readonly RecordedAnswer[], together: readonly Share
     if (answers[at]?.asked !== answers[end - 1]?.asked) return `${place} has an answer to what was asked after it`;
   }
   return null;
+}
+
+/** A line feed would end the line in which an executor gets the text. */
+function isJsonLine(text: string): boolean {
+  return isLine(text) && isJson(text);
 }
 
 function isJson(text: string): boolean {
