@@ -1,6 +1,6 @@
 import { answerOf } from "../redis/reply.ts";
 import type { RedisConnection } from "../redis/connection.ts";
-import { isLine } from "../../kernel/base/protocol/wire.ts";
+import { isLine } from "../../kernel/base/protocol/payload.ts";
 import type { Seal } from "../../kernel/store/seal.ts";
 import type { FleetKeys } from "./keys.ts";
 import { isMember, type Fields, isCount, isText, isTime, readText } from "./fields.ts";

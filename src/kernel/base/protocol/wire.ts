@@ -20,14 +20,6 @@ export class ProtocolError extends Error {
 }
 
 const TAB = "\t";
-/** Compact JSON text has none of them unescaped, and they end a line or a field. */
-// oxlint-disable-next-line no-control-regex -- the search is for these
-const CONTROL = /[\u0000-\u001f]/;
-
-/** Whether JSON text can be a field of a line. */
-export function isLine(value: unknown): value is string {
-  return typeof value === "string" && !CONTROL.test(value);
-}
 
 export function encodeToWorker(message: ToWorker): string {
   switch (message.kind) {

@@ -7,7 +7,7 @@ import type { EngineCall } from "../call/engine-call.ts";
 import type { JsonSchema } from "../../base/json.ts";
 import type { SharedTurn } from "../../base/protocol/messages.ts";
 import { OUTPUT_PLACES, PLUGGED_NAME, type ToolChecks, type ToolScript } from "../../base/protocol/script.ts";
-import { isLine } from "../../base/protocol/wire.ts";
+import { isLine } from "../../base/protocol/payload.ts";
 import { type LogLine, type ToolResult, withMetadata } from "../../base/result.ts";
 import type { ModuleReaders } from "../../tool/contracts/contract.ts";
 import { checksFor, type RegisteredTool } from "../../tool/registered-tool.ts";
