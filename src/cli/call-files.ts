@@ -155,6 +155,7 @@ async function importCalls(lines: string, { file, redis, fleet }: StoreOptions):
   const { readLine } = await import("../kernel/store/calls/call-lines.ts");
   const { LineReader } = await import("../kernel/base/protocol/line-reader.ts");
   const { ProtocolError } = await import("../kernel/base/protocol/wire.ts");
+  const { checkKeptRun } = await import("../kernel/engine/replay/recording.ts");
   await using opened = new AsyncDisposableStack();
   const opening: Promise<CallBackend> = redis === undefined ? openFile(file) : openFleet(redis, fleet);
   const store = opened.adopt(await opening, (one) => one.close());
@@ -168,7 +169,10 @@ async function importCalls(lines: string, { file, redis, fleet }: StoreOptions):
   };
   const read = (line: string): void => {
     count++;
-    rows.push(readLine(line));
+    const row = readLine(line);
+    const run = row[1]?.run ?? null;
+    if (run !== null) checkKeptRun(run);
+    rows.push(row);
     chars += line.length;
   };
   try {

@@ -239,6 +239,60 @@ test("calls export leaves a damaged file as it is, and says so", async () => {
   expect(await readdir(folder)).toEqual(["calls.sqlite"]);
 });
 
+/** Changes of an exported line, and what is said of each. */
+const SPOILT: readonly (readonly [what: string, change: (line: Line) => object, said: string])[] = [
+  ["a time that no list can go on after", (line) => ({ ...line, beginMs: 9e15 }), "beginMs must be <="],
+  ["a count beyond those of numbers", (line) => ({ ...line, bytes: 1e300 }), "bytes must be <="],
+  ["capability calls of another type", (line) => withDetail(line, { asks: [null] }), "detail/asks/0 must be object"],
+  ["log lines of another type", (line) => withDetail(line, { logs: "a" }), "detail/logs must be array"],
+  ["values that cannot be written again", (line) => withDetail(line, { output: nested(1_100) }), "nested deeper than"],
+  ["inputs of a replay that are no JSON", (line) => ({ ...line, run: "{" }), "kept run"],
+  ["inputs of a replay that are null", (line) => ({ ...line, run: "null" }), "kept run"],
+  [
+    "answers that nothing asked for",
+    (line) => ({ ...line, run: JSON.stringify({ ...(JSON.parse(line.run) as object), answers: [ANSWER] }) }),
+    "no kept run: answers[0] answers what was not asked",
+  ],
+];
+
+interface Line {
+  readonly detail: object;
+  readonly run: string;
+}
+
+const ANSWER = { step: 1, asked: 1, nowMs: 1, ok: true, payload: "1" };
+
+function withDetail(line: Line, parts: object): object {
+  return { ...line, detail: { ...line.detail, ...parts } };
+}
+
+function nested(levels: number): unknown {
+  return JSON.parse("[".repeat(levels) + "]".repeat(levels));
+}
+
+test("calls import refuses a line that a server could not list, show or replay, and says why", async () => {
+  const folder = await temporaryFolder();
+  const [from, to, lines] = [path.join(folder, "from"), path.join(folder, "to"), path.join(folder, "lines")];
+  const tool = { name: "add", description: "Adds.", source: "export default ({ a, b }) => a + b;" };
+  const kept = await createEngine({
+    workers: 1,
+    executor: "threads",
+    tools: [tool],
+    calls: { path: from, keep: "everything" },
+  });
+  await kept.execute({ name: "add", arguments: { a: 1, b: 2 } });
+  await kept.close();
+  const run = (...args: string[]) => glovebox(ROOT, ["calls", ...args]);
+  const line = JSON.parse((await run("export", "--file", from)).stdout) as Line;
+  for (const [what, change, said] of SPOILT) {
+    await writeFile(lines, `${JSON.stringify(change(line))}\n`);
+    const refused = await run("import", lines, "--file", to);
+    expect(refused, what).toMatchObject({ code: 3, stderr: expect.stringContaining(said) as unknown });
+  }
+  await writeFile(lines, JSON.stringify(withDetail(line, { output: nested(1_000) })));
+  expect((await run("import", lines, "--file", to)).stderr).toContain("1 calls were added");
+});
+
 test("calls import names a line without an end", async () => {
   const folder = await temporaryFolder();
   const lines = path.join(folder, "calls.jsonl");

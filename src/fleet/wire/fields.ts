@@ -11,12 +11,6 @@ const SHORT_MAX = 1_024;
 /** The latest time of a JavaScript `Date`; durations are shorter. */
 const TIME_MAX_MS = 8.64e15;
 /**
- * Control characters: compact JSON text contains none unescaped, and they end a line or field of the worker protocol.
- */
-// oxlint-disable-next-line no-control-regex -- the search is for these
-const CONTROL = /[\u0000-\u001f]/;
-
-/**
  * The value of JSON text. Throws a `ProtocolError` if it is invalid, or would take more memory than its length
  * suggests.
  */
@@ -81,9 +75,4 @@ export function isKey(value: unknown): value is string {
 /** A short form of an invalid value, for an error. */
 export function briefly(value: unknown): string {
   return JSON.stringify(value)?.slice(0, 16) ?? "none";
-}
-
-/** Whether JSON text can be embedded in a line of the worker protocol. */
-export function isLine(value: unknown): value is string {
-  return typeof value === "string" && !CONTROL.test(value);
 }

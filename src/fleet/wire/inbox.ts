@@ -99,8 +99,7 @@ export class Inbox<Message> {
         }
         if (areAll) this.#readMs = askedMs;
         this.#dropSides(entries);
-        // Such an id would block all later entries; Redis's own clock is never that far ahead.
-        if (Number.parseInt(this.#last, 10) > Date.now() + AHEAD_MS) await this.#clear();
+        if (this.#isAhead(Date.now()) && (await this.#isBlocked())) await this.#clear();
       } catch (error) {
         // Redis is unreachable, this inbox closes, or its key has another type.
         if (replyOf(error) === "WRONGTYPE") await this.#clear();
@@ -171,6 +170,16 @@ export class Inbox<Message> {
     const { connection, payloads } = this.#options;
     const sides = entries.flatMap(({ packed }) => payloads.sideOf(packed) ?? []);
     if (sides.length > 0 && connection.isReady) connection.client.unlink(sides).catch(() => undefined);
+  }
+
+  /** Whether the last id would block all later entries by Redis's own clock: that of this process may be wrong. */
+  async #isBlocked(): Promise<boolean> {
+    const [seconds] = await this.#reader.client.time();
+    return this.#isAhead(Number(seconds) * 1_000);
+  }
+
+  #isAhead(nowMs: number): boolean {
+    return Number.parseInt(this.#last, 10) > nowMs + AHEAD_MS;
   }
 
   /** Removes the inbox. Senders repeat the messages in it, or learn of the loss. */

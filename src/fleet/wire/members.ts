@@ -1,19 +1,33 @@
 import { answerOf } from "../redis/reply.ts";
 import type { RedisConnection } from "../redis/connection.ts";
+import { isLine } from "../../kernel/base/protocol/payload.ts";
 import type { Seal } from "../../kernel/store/seal.ts";
 import type { FleetKeys } from "./keys.ts";
-import { isMember, type Fields, isCount, isLine, isText, isTime, readText } from "./fields.ts";
+import { isMember, type Fields, isCount, isText, isTime, readText } from "./fields.ts";
 import type { MachineInfo } from "./messages.ts";
 import type { FleetTimings } from "./fleet-timings.ts";
 import { isObject } from "../../kernel/base/json.ts";
 
 const LEFT_MS = 60_000;
-/** Maximum difference between two members' clocks, in milliseconds. */
+/** How far a heartbeat may be ahead of Redis's clock, in milliseconds: after a failover, the clock is another one. */
 const AHEAD_MS = 3_600_000;
 const MEMBERS_MAX = 10_000;
 const INFO_MAX_BYTES = 64 * 1024;
 /** Number of heartbeats read at once. */
 const PAGE = 256;
+
+/**
+ * KEYS: a list of members. ARGV: a member. The time is Redis's: a member whose own clock is wrong would remove all others
+ * from the list, or be removed by them.
+ */
+const LIST_MEMBER = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+redis.call('ZADD', KEYS[1], now, ARGV[1])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ${LEFT_MS})
+redis.call('ZREMRANGEBYSCORE', KEYS[1], now + ${AHEAD_MS}, '+inf')
+redis.call('PEXPIRE', KEYS[1], ${LEFT_MS})
+`;
 
 export type MemberKind = "server" | "machine";
 
@@ -54,15 +68,11 @@ export class Heartbeat {
     const { connection, keys, seal, timings } = this.#options;
     const key = keys.of(this.#kind, this.#id);
     const list = keys.of(`${this.#kind}s`);
-    const nowMs = Date.now();
     const replies = await answerOf(connection, (client) =>
       client
         .pipeline()
         .set(key, seal.close(this.#info(), key), "PX", Math.ceil(timings.seenMs))
-        .zadd(list, nowMs, this.#id)
-        .zremrangebyscore(list, "-inf", nowMs - LEFT_MS)
-        .zremrangebyscore(list, nowMs + AHEAD_MS, "+inf")
-        .pexpire(list, LEFT_MS)
+        .eval(LIST_MEMBER, 1, list, this.#id)
         .exec(),
     );
     if (replies?.[0]?.[1] === "OK") connection.noteWritten();

@@ -1,5 +1,6 @@
 import { describeExcess, isObject } from "../../kernel/base/json.ts";
 import { type Isolation, isPluggedName } from "../../kernel/base/protocol/script.ts";
+import { isLine } from "../../kernel/base/protocol/payload.ts";
 import { ProtocolError } from "../../kernel/base/protocol/wire.ts";
 import {
   briefly,
@@ -7,7 +8,6 @@ import {
   isAmount,
   isCount,
   isKey,
-  isLine,
   isListOf,
   isMember,
   isShort,

@@ -3,14 +3,13 @@ import type { CallReply } from "../../kernel/executor/executor.ts";
 import { isObject } from "../../kernel/base/json.ts";
 import type { CapabilityResponse, Diverged } from "../../kernel/base/protocol/capability-call.ts";
 import type { ReplayPlan } from "../../kernel/base/protocol/messages.ts";
-import { hasViolations } from "../../kernel/base/protocol/payload.ts";
+import { hasViolations, isLine } from "../../kernel/base/protocol/payload.ts";
 import { ProtocolError } from "../../kernel/base/protocol/wire.ts";
 import {
   briefly,
   type Fields,
   isCount,
   isKey,
-  isLine,
   isListOf,
   isMember,
   isShort,

@@ -1,5 +1,5 @@
 /** Longest delay of a timer in milliseconds: Node fires a longer one at once. */
-const TIMER_MAX_MS = 2 ** 31 - 1;
+export const TIMER_MAX_MS = 2 ** 31 - 1;
 
 /**
  * Waits for a promise, at most `ms`: a promise that depends on threads or tools may never settle. More than 24 days,

@@ -81,8 +81,8 @@ const FEW_OPENED = 100;
 export const VALUES_MAX = 1_000_000;
 
 /** The limit that JSON text exceeds, or `null`. Texts too short to exceed either limit are not scanned. */
-export function describeExcess(text: string, valuesMax = VALUES_MAX): string | null {
-  if (text.length < 2 * NESTING_MAX || isSimple(text, valuesMax, NESTING_MAX)) return null;
+export function describeExcess(text: string, valuesMax = VALUES_MAX, nestingMax = NESTING_MAX): string | null {
+  if (text.length < 2 * nestingMax || isSimple(text, valuesMax, nestingMax)) return null;
   let depth = 0;
   let values = 1;
   for (let at = 0; at < text.length; at++) {
@@ -91,7 +91,7 @@ export function describeExcess(text: string, valuesMax = VALUES_MAX): string | n
     else if (code === COMMA) values++;
     else if (code === OPEN_LIST || code === OPEN_OBJECT) {
       values++;
-      if (++depth > NESTING_MAX) return TOO_DEEP;
+      if (++depth > nestingMax) return TOO_DEEP;
     } else if (code === CLOSE_LIST || code === CLOSE_OBJECT) depth--;
   }
   return values > valuesMax ? `made of more than ${valuesMax} values` : null;

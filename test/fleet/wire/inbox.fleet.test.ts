@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { FleetKeys } from "../../../src/fleet/wire/keys.ts";
 import { Inbox } from "../../../src/fleet/wire/inbox.ts";
 import { type MessagingOptions, MessageOutbox } from "../../../src/fleet/wire/message-outbox.ts";
@@ -91,6 +91,16 @@ describe("mail", () => {
     ],
   ])("that nobody waits for arrives in its order as well: %s", async (_how, texts, send) => {
     expect(await deliver(texts, send)).toEqual(texts);
+  });
+
+  test("is not thrown away where the clock of this process is days behind", async () => {
+    const now = Date.now;
+    using _clock = vi.spyOn(Date, "now").mockImplementation(() => now() - 3 * 24 * 3_600_000);
+    // `deliver` expects no damage.
+    expect(await deliver(["a", "b"], (outbox, to) => ["a", "b"].forEach((text) => outbox.send(to, text)))).toEqual([
+      "a",
+      "b",
+    ]);
   });
 
   test("that is long leaves nothing behind in Redis once it has been read", async () => {

@@ -89,6 +89,11 @@ export function executorSuite(kind: Kind): void {
       expect(await code(script("() => { for (;;); }"), {}, { limits: { cpuMs: 50 } })).toBe("cpu_limit");
     });
 
+    test("runs a call whose processor time is limited to years", async () => {
+      const limits = { cpuMs: Number.MAX_SAFE_INTEGER };
+      expect(await output(script("async () => { await null; return 1; }"), {}, { limits })).toBe(1);
+    });
+
     test("ends an endless loop that comes after an await", async () => {
       const tool = script("async () => { await new Promise((done) => setTimeout(done, 1)); for (;;); }");
       expect(await code(tool, {}, { limits: { cpuMs: 50 } })).toBe("cpu_limit");

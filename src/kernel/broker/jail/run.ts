@@ -2,6 +2,7 @@ import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { TIMER_MAX_MS } from "../../base/deadline.ts";
 import type { Inside, Jailed, Start } from "./jail.ts";
 import { Output } from "./output.ts";
 import { type Killing, Supervision } from "./supervision.ts";
@@ -102,7 +103,7 @@ class Run {
   }
 
   async end(signal: AbortSignal): Promise<Ended> {
-    const timer = setTimeout(() => this.#supervision.kill("time"), this.#inside.wallMs);
+    const timer = setTimeout(() => this.#supervision.kill("time"), Math.min(TIMER_MAX_MS, this.#inside.wallMs));
     const onAbort = () => this.#supervision.kill("call");
     signal.addEventListener("abort", onAbort, { once: true });
     if (signal.aborted) onAbort();

@@ -7,6 +7,7 @@ import type { EngineCall } from "../call/engine-call.ts";
 import type { JsonSchema } from "../../base/json.ts";
 import type { SharedTurn } from "../../base/protocol/messages.ts";
 import { OUTPUT_PLACES, PLUGGED_NAME, type ToolChecks, type ToolScript } from "../../base/protocol/script.ts";
+import { isLine } from "../../base/protocol/payload.ts";
 import { type LogLine, type ToolResult, withMetadata } from "../../base/result.ts";
 import type { ModuleReaders } from "../../tool/contracts/contract.ts";
 import { checksFor, type RegisteredTool } from "../../tool/registered-tool.ts";
@@ -57,6 +58,7 @@ export type RecordedOutcome = Pick<ToolResult, "success" | "output" | "error"> &
 export const FORMAT = "glovebox-recording/2";
 
 const TEXT = { type: "string" };
+const TEXT_OR_NULL = { type: ["string", "null"] };
 const COUNT = { type: "integer", minimum: 1 };
 
 function record(properties: Readonly<Record<string, unknown>>) {
@@ -95,10 +97,7 @@ const OPTIONAL = {
 
 const REFUSAL = record({ message: TEXT, capability: TEXT, asked: TEXT, granted: TEXT, remedy: TEXT });
 
-const ALWAYS = record({
-  format: { const: FORMAT },
-  tool: { ...TOOL, properties: { ...TOOL.properties, ...OPTIONAL } },
-  call: record({ id: TEXT, tenant: TEXT, arguments: TEXT, command: { type: ["string", "null"] } }),
+const RUN = {
   limits: record(Object.fromEntries(LIMITS.map((name) => [name, { type: "number", exclusiveMinimum: 0 }]))),
   startMs: { type: "number" },
   seed: { type: "string", pattern: "^[0-9a-f]{64}$" },
@@ -110,6 +109,13 @@ const ALWAYS = record({
   refusal: {
     anyOf: [{ type: "null" }, { ...REFUSAL, properties: { ...REFUSAL.properties, remedies: { type: "array" } } }],
   },
+};
+
+const ALWAYS = record({
+  format: { const: FORMAT },
+  tool: { ...TOOL, properties: { ...TOOL.properties, ...OPTIONAL } },
+  call: record({ id: TEXT, tenant: TEXT, arguments: TEXT, command: TEXT_OR_NULL }),
+  ...RUN,
   outcome: record({
     success: { type: "boolean" },
     output: true,
@@ -129,6 +135,7 @@ const TOGETHER = {
 };
 
 const RECORDING = { ...ALWAYS, properties: { ...ALWAYS.properties, late: LATE, together: TOGETHER } };
+const KEPT_RUN = { ...record(RUN), properties: { ...RUN, late: LATE, together: TOGETHER, command: TEXT_OR_NULL } };
 
 /** Error codes of calls ended from outside: by the caller, a clock or the machine. */
 export const OUTSIDE: ReadonlySet<string> = new Set<ErrorCode>([
@@ -141,24 +148,39 @@ export const OUTSIDE: ReadonlySet<string> = new Set<ErrorCode>([
 
 /** Parses a recording. Throws a `TypeError` that describes an invalid one. */
 export function readRecording(text: string): Recording {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw new TypeError("a recording is JSON, and this is not");
-  }
-  const violations = compileSchema(RECORDING, "inputSchema").check(value);
-  if (violations.length > 0) throw new TypeError(`this is no recording: ${describeViolations(violations)}`);
-  const recording = value as Recording;
-  const nonsense = findNonsense(recording);
-  if (nonsense !== null) throw new TypeError(`this is no recording: ${nonsense}`);
+  const recording = parsed(text, RECORDING, "recording") as Recording;
+  const { tool, call } = recording;
+  if (!isJson(tool.config)) throw nonsense("recording", "tool.config is no JSON");
+  if (!isJsonLine(call.arguments)) throw nonsense("recording", "call.arguments is no line of JSON");
+  checkAnswers(recording, "recording");
   return recording;
 }
 
-/** Describes a response that no call can have had: a replay would wait for it, or deliver invalid JSON. */
-function findNonsense({ tool, call, asks, answers, together = [] }: Recording): string | null {
-  if (!isJson(tool.config)) return "tool.config is no JSON";
-  if (!isJson(call.arguments)) return "call.arguments is no JSON";
+/** Checks the inputs of a kept call's replay, as its store has them. Throws a `TypeError` that describes the mistake. */
+export function checkKeptRun(text: string): void {
+  checkAnswers(parsed(text, KEPT_RUN, "kept run") as RecordedRun, "kept run");
+}
+
+function parsed(text: string, schema: JsonSchema, noun: string): unknown {
+  if (!isJson(text)) throw new TypeError(`a ${noun} is JSON, and this is not`);
+  const value: unknown = JSON.parse(text);
+  const violations = compileSchema(schema, "inputSchema").check(value);
+  if (violations.length > 0) throw nonsense(noun, describeViolations(violations));
+  return value;
+}
+
+function nonsense(noun: string, reason: string): TypeError {
+  return new TypeError(`this is no ${noun}: ${reason}`);
+}
+
+/** Refuses responses that no call can have had: a replay would wait for them, or deliver invalid JSON. */
+function checkAnswers(run: RecordedJournal, noun: string): void {
+  const reason = findNoAnswer(run);
+  if (reason !== null) throw nonsense(noun, reason);
+}
+
+/** Describes a response that no call can have had. */
+function findNoAnswer({ asks, answers, together = [] }: RecordedJournal): string | null {
   const answered = new Set<number>();
   let askedBefore = 1;
   for (const [at, { step, asked, ok, payload }] of answers.entries()) {
@@ -166,7 +188,7 @@ function findNonsense({ tool, call, asks, answers, together = [] }: Recording): 
     if (step > asked || asked > asks.length) return `${place} answers what was not asked`;
     if (asked < askedBefore) return `${place} is not in its order`;
     if (answered.has(step)) return `${place} answers step ${step} again`;
-    if (!isJson(payload)) return `${place}.payload is no JSON`;
+    if (!isJsonLine(payload)) return `${place}.payload is no line of JSON`;
     if (!ok && !isFailure(JSON.parse(payload))) return `${place}.payload is no failure`;
     answered.add(step);
     askedBefore = asked;
@@ -185,6 +207,11 @@ function findNoTurn(answers: readonly RecordedAnswer[], together: readonly Share
     if (answers[at]?.asked !== answers[end - 1]?.asked) return `${place} has an answer to what was asked after it`;
   }
   return null;
+}
+
+/** A line feed would end the line in which an executor gets the text. */
+function isJsonLine(text: string): boolean {
+  return isLine(text) && isJson(text);
 }
 
 function isJson(text: string): boolean {

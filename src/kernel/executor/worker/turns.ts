@@ -23,6 +23,8 @@ const TIMED_OUT = "Script execution timed out.";
  */
 const BACKSTOP_FACTOR = 20;
 const BACKSTOP_MS = 2_000;
+/** isolated-vm counts milliseconds in 32 bits: an entry with a longer timeout never returns. */
+const BACKSTOP_MAX_MS = 2 ** 31 - 1;
 /** Prefix of the number of a call for which its realm draws random numbers after its end. */
 const AFTER = "after ";
 
@@ -122,7 +124,7 @@ export class Turns {
     this.#realm = budget.realm;
     this.#callNumber = callNumber;
     // isolated-vm takes whole milliseconds.
-    const backstopMs = Math.ceil(leftMs * BACKSTOP_FACTOR + BACKSTOP_MS);
+    const backstopMs = Math.min(BACKSTOP_MAX_MS, Math.ceil(leftMs * BACKSTOP_FACTOR + BACKSTOP_MS));
     try {
       return { kind: "done", value: body(backstopMs) ?? "" };
     } catch (error) {

@@ -281,6 +281,11 @@ describe("a recording", () => {
 
   test.each<[string, (recording: Mutable<Recording>) => void]>([
     ["whose arguments are no JSON", (recording) => (recording.call = { ...recording.call, arguments: "]" })],
+    [
+      "whose arguments end the line in which they are sent",
+      (recording) => (recording.call = { ...recording.call, arguments: '{\n"a":1}' }),
+    ],
+    ["with an answer that ends the line in which it is sent", (recording) => edit(recording, 0, { payload: "[\n1]" })],
     ["with an answer that is no JSON", (recording) => edit(recording, 0, { payload: "{nope" })],
     ["with a failure that is invalid", (recording) => edit(recording, 0, { ok: false, payload: "5" })],
     [
