@@ -11,6 +11,8 @@ import { ownerOf } from "./unread-budget.ts";
 const WHOLE_MAX = 64 * 1024;
 /** Maximum length of a longer body without the arguments that are cut out of it. */
 const REST_MAX = 1024 * 1024;
+/** Maximum number of values in that: a member costs up to a microsecond of this thread. */
+const REST_VALUES_MAX = 32 * 1024;
 /** Length of a piece of work: less than a millisecond of it. */
 const PIECE = 64 * 1024;
 /** Blanks that would end a line of the protocol between host and worker. No string of JSON contains them. */
@@ -103,7 +105,8 @@ class LongBody {
     if (verdict.kind === "invalid") throw notJson();
     const { cuts } = scanner;
     const rest = this.#restOf(cuts);
-    if (rest.length > REST_MAX) throw refusal("", "the body has too much besides arguments");
+    if (rest.length > REST_MAX || describeExcess(rest, REST_VALUES_MAX) !== null)
+      throw refusal("", "the body has too much besides arguments");
     const value = parseForWriting(rest);
     for (const call of this.#callsIn(value)) await this.#putBack(call, cuts);
     return value;
