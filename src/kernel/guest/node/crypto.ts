@@ -3,7 +3,7 @@ import { type Copied, NAMES, type Running, startHash, startHmac } from "./hashes
 import { callable } from "./inner/callable.ts";
 import { encode } from "./inner/encodings.ts";
 import { checkFunction, checkInteger, checkString, invalidArgType, nodeError, outOfRange } from "./inner/errors.ts";
-import { LAST, LazyTransform, TAKE } from "./inner/lazy-transform.ts";
+import { ended, LAST, LazyTransform, TAKE } from "./inner/lazy-transform.ts";
 import { library, type NodeModule, random, soon } from "./inner/library.ts";
 import type * as Tables from "./tables.ts";
 
@@ -81,6 +81,7 @@ abstract class Digesting<State extends Running> extends LazyTransform {
 
   end(data?: unknown, encoding?: unknown): this {
     if (data !== undefined && data !== null) this.update(data, encoding);
+    ended.add(this);
     return this;
   }
 
@@ -92,6 +93,7 @@ abstract class Digesting<State extends Running> extends LazyTransform {
     const running = runningOf(this);
     // First, because a full stack may end the digest.
     this.#running = null;
+    ended.delete(this);
     return running.digest();
   }
 

@@ -1,6 +1,7 @@
 import { isDeepEqual } from "./inner/deep-equal.ts";
 import { checkFunction, checkString, invalidArgType, nodeError } from "./inner/errors.ts";
 import { emitWarning, kept, library, type NodeModule, shareGlobals, soon } from "./inner/library.ts";
+import { MIMEParams, MIMEType } from "./inner/mime-type.ts";
 import { parseArgs } from "./inner/parse-args.ts";
 import { styleText } from "./inner/style-text.ts";
 import { types } from "./inner/util-types.ts";
@@ -120,14 +121,13 @@ function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
+const VARIABLE = /^\s*(?:export[^\S\n]+)?([\w.-]+)[^\S\n]*=[^\S\n]*(?:"([^"]*)"|'([^']*)'|`([^`]*)`|([^#\n]*))/gm;
+
 function parseEnv(text: unknown): { [name: string]: string } {
   checkString(text, "content");
-  const found: { [name: string]: string } = {};
-  for (const [, name = "", , quoted, plain = ""] of text.matchAll(
-    /^\s*(?:export\s+)?([\w.-]+)\s*=\s*(?:(["'`])([\s\S]*?)\2|([^#\n]*))/gm,
-  )) {
-    found[name] = (quoted ?? plain.trim()).replaceAll(String.raw`\n`, "\n");
-  }
+  const found = Object.create(null) as { [name: string]: string };
+  for (const [, name = "", escaped, single, back, plain = ""] of text.matchAll(VARIABLE))
+    found[name] = escaped?.replaceAll(String.raw`\n`, "\n") ?? single ?? back ?? plain.trim();
   return found;
 }
 
@@ -182,6 +182,8 @@ export const shared: NodeModule = {
   aborted,
   parseEnv,
   parseArgs,
+  MIMEType,
+  MIMEParams,
   getCallSites,
   types,
   transferableAbortController: () => new AbortController(),

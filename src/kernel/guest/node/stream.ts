@@ -1,6 +1,6 @@
 import stream from "readable-stream";
 import errors from "readable-stream/lib/ours/errors.js";
-import { library, type NodeModule } from "./inner/library.ts";
+import { library, type NodeModule, soon } from "./inner/library.ts";
 import { optionsFromWeb, readableToWeb, writableToWeb } from "./inner/web-streams.ts";
 
 /** `node:stream`. */
@@ -25,7 +25,7 @@ const fromWeb = (stream: object, options: object = {}): object =>
   readable.from(stream, { objectMode: false, ...options });
 const { Writable, Duplex } = classes as unknown as {
   Writable: NodeModule & (new (options: object) => object);
-  Duplex: NodeModule & { from(pair: object): object };
+  Duplex: NodeModule & (new (options: object) => object) & { from(pair: object): object };
 };
 const intoWeb = (stream: object, options: object = {}): object =>
   new Writable({ ...optionsFromWeb(stream as never), ...options });
@@ -36,6 +36,38 @@ Object.assign(Duplex, {
     Duplex.from({ readable: fromWeb(pair.readable, options), writable: intoWeb(pair.writable, options) }),
   toWeb: (stream: never) => ({ readable: readableToWeb(stream), writable: writableToWeb(stream) }),
 });
+
+type Pipe = NodeModule & { push(chunk: unknown): void; on(event: string, act: () => void): void };
+
+/** Two streams: what one is given, the other gives, and as fast as that is read. */
+classes["duplexPair"] = function duplexPair(options?: object): readonly Pipe[] {
+  const waiting = new Map<Pipe, () => void>();
+  const release = (reader: Pipe): void => {
+    const taken = waiting.get(reader);
+    waiting.delete(reader);
+    taken?.();
+  };
+  const pass = (reader: Pipe, chunk: unknown, done: () => void): void => {
+    // An empty chunk asks for no read.
+    if ((chunk as { length?: number } | null)?.length === 0) return soon(done);
+    waiting.set(reader, done);
+    reader.push(chunk);
+  };
+  const side = (other: () => Pipe): Pipe =>
+    new Duplex({
+      ...options,
+      read(this: Pipe) {
+        release(this);
+      },
+      write: (chunk: unknown, _encoding: unknown, done: () => void) => pass(other(), chunk, done),
+      final: (done: () => void) => {
+        other().on("end", done);
+        other().push(null);
+      },
+    }) as Pipe;
+  const pair: readonly [Pipe, Pipe] = [side(() => pair[1]), side(() => pair[0])];
+  return pair;
+};
 
 // The package keeps the default for the whole realm, and so for later calls.
 classes["setDefaultHighWaterMark"] = function setDefaultHighWaterMark(): never {

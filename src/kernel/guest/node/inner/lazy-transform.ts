@@ -6,17 +6,9 @@ import { library } from "./library.ts";
  */
 
 const { create, defineProperty, getOwnPropertyDescriptors, getPrototypeOf, isExtensible, setPrototypeOf } = Object;
+const { isPrototypeOf } = Object.prototype;
 const { apply, get } = Reflect;
 
-const MEMBERS: readonly (string | symbol)[] = [
-  ..."on once off emit addListener removeListener removeAllListeners prependListener prependOnceListener".split(" "),
-  ..."listeners rawListeners listenerCount eventNames setMaxListeners getMaxListeners pipe unpipe read push".split(" "),
-  ..."pause resume isPaused setEncoding destroy iterator toArray map filter forEach reduce write end cork".split(" "),
-  ..."uncork setDefaultEncoding _readableState _writableState readable writable destroyed closed errored".split(" "),
-  ..."readableEnded readableFlowing readableLength readableHighWaterMark readableObjectMode".split(" "),
-  ..."writableEnded writableFinished writableLength writableHighWaterMark writableNeedDrain".split(" "),
-  Symbol.asyncIterator,
-];
 /** Members that a class may have itself as long as its object is no stream. */
 const SIMPLE: readonly string[] = ["write", "end", "read"];
 
@@ -26,7 +18,19 @@ type Done = (error: unknown, chunk?: unknown) => void;
 export const TAKE = Symbol("take");
 export const LAST = Symbol("last");
 
+/** The prototypes that objects had before they became streams. */
+const classes = new WeakMap<object, object>();
+/** Objects whose input ended, and whose output nobody took, before they became streams. */
+export const ended = new WeakSet<object>();
+
 export abstract class LazyTransform {
+  static [Symbol.hasInstance](this: { readonly prototype: object }, value: object): boolean {
+    const { prototype } = this;
+    if (apply(isPrototypeOf, prototype, [value])) return true;
+    const before = classes.get(value);
+    return before !== undefined && (before === prototype || apply(isPrototypeOf, prototype, [before]));
+  }
+
   /** Takes a chunk, and gives what comes out at once. */
   abstract [TAKE](chunk: unknown, encoding: string): unknown;
 
@@ -36,7 +40,7 @@ export abstract class LazyTransform {
 
 /** Makes an object a stream, which has its own prototype from then on. */
 function becomeStream(object: LazyTransform): void {
-  const { Transform } = library.module("stream") as { Transform: { prototype: object } };
+  const { Transform } = streams();
   let members: { [name: string]: PropertyDescriptor } = {};
   for (let at = prototypeOf(object); at !== LazyTransform.prototype; at = prototypeOf(at))
     members = { ...getOwnPropertyDescriptors(at), ...members };
@@ -56,23 +60,33 @@ function becomeStream(object: LazyTransform): void {
     value: (chunk: unknown, encoding: string, done: Done) => run(done, () => object[TAKE](chunk, encoding)),
   });
   defineProperty(prototype, "_flush", { value: (done: Done) => run(done, () => object[LAST]()) });
+  classes.set(object, prototypeOf(object));
   setPrototypeOf(object, prototype);
   apply(Transform as never, object, []);
+  if (ended.delete(object)) (object as unknown as { end(): void }).end();
 }
 
 const prototypeOf = (object: object): object => getPrototypeOf(object) as object;
+const streams = () => library.module("stream") as { Transform: new () => object };
 
-for (const name of MEMBERS) {
-  defineProperty(LazyTransform.prototype, name, {
-    get(this: LazyTransform): unknown {
+/** The language asks for these of any object: they do not load the module of streams. */
+const isAskedOfAll = (name: string | symbol): boolean =>
+  typeof name === "symbol" ? name !== Symbol.asyncIterator : name === "then" || name === "toJSON";
+
+/** Whether streams have a member, among those that their constructor makes too. */
+const isOfStreams = (name: string | symbol): boolean => !isAskedOfAll(name) && name in new (streams().Transform)();
+
+// Behind the classes, so it is asked only for members that they lack.
+const behind = new Proxy(
+  {},
+  {
+    get(target, name, object: LazyTransform): unknown {
       // The prototypes themselves are frozen.
-      if (!isExtensible(this)) return undefined;
-      becomeStream(this);
-      return get(this, name) as unknown;
+      if (name in target || !isExtensible(object) || !isOfStreams(name)) return get(target, name, object) as unknown;
+      becomeStream(object);
+      return get(object, name) as unknown;
     },
-    set(this: LazyTransform, value: unknown) {
-      defineProperty(this, name, { value, writable: true, enumerable: true, configurable: true });
-    },
-    configurable: true,
-  });
-}
+    has: (target, name) => name in target || isOfStreams(name),
+  },
+);
+setPrototypeOf(LazyTransform.prototype, behind);
