@@ -39,15 +39,15 @@ const web: NodeModule = {};
 shareGlobals(web, STREAM_NAMES);
 
 /** Names of `node:zlib` by the web's name of a format. */
-const FORMATS: ReadonlyMap<unknown, string> = new Map([
-  ["gzip", "Gzip Gunzip"],
-  ["deflate", "Deflate Inflate"],
-  ["deflate-raw", "DeflateRaw InflateRaw"],
+const FORMATS: ReadonlyMap<unknown, readonly [coder: string, decoder: string]> = new Map([
+  ["gzip", ["Gzip", "Gunzip"]],
+  ["deflate", ["Deflate", "Inflate"]],
+  ["deflate-raw", ["DeflateRaw", "InflateRaw"]],
 ]);
 
 /** A coder of `node:zlib` as a pair of the web's streams. `at`: 0 to code, 1 to decode. */
 function coder(format: unknown, at: 0 | 1): { readonly readable: object; readonly writable: object } {
-  const name = FORMATS.get(format)?.split(" ")[at];
+  const name = FORMATS.get(format)?.[at];
   if (name === undefined)
     throw nodeError(
       TypeError,

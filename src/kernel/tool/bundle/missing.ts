@@ -30,12 +30,15 @@ export async function runnable(contents: string, loader: Loader, file: string): 
 const IN_WORKER =
   /typeof WorkerGlobalScope !== (["'])undefined\1 &&\s*(?:\/\/[^\n]*\n\s*)?self instanceof WorkerGlobalScope &&\s*typeof self\.importScripts === (["'])function\2/g;
 
+/** A question whether there is a window; one of the module's own, as a parameter, is mostly that of the global too. */
+const WINDOW = /\btypeof window(?![\w$]|\s*\??[.[(])/g;
+
 /**
  * For such a check, an isolate counts as a worker: otherwise a form would be sent with the type of a query. For checks
  * of `window` it is no browser: clients with secret keys refuse to work in one.
  */
 function asInWorkers(contents: string): string {
-  const text = contents.replaceAll(/\btypeof window\b(?!\s*\??[.[(])/g, "typeof void 0");
+  const text = contents.replaceAll(WINDOW, "typeof void 0");
   if (!text.includes("instanceof WorkerGlobalScope")) return text;
   return text.replaceAll(IN_WORKER, (asked) => `true${asked.replaceAll(/[^\n]/g, "")}`);
 }
