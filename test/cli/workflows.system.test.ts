@@ -114,7 +114,7 @@ describe("glovebox run FILE.yaml", () => {
   });
 
   test.each([
-    ["a tool's input", ["run", "flow.yaml", "--input", "{}"], "--input and --record are for tools"],
+    ["a tool's input", ["run", "flow.yaml", "--input", "{}"], "arguments and --record are for tools"],
     ["a workflow's option for a tool", ["run", "echo", "--input", "{}", "--force"], "are for workflows"],
     ["a variable that is invalid", ["run", "flow.yaml", "--var", "1=2"], "--var takes a name and its value"],
     ["no folder of tools", ["run", "flow.yaml", "--tools", "nowhere"], "there is no tools folder nowhere"],
