@@ -5,7 +5,7 @@ import type { AuthorizationServer } from "./authorization-server.ts";
 import { type KeptLogin, readLogin } from "./kept-login.ts";
 import { keyOfLogin } from "./settings.ts";
 
-/** What a logout has done. */
+/** The result of a logout. */
 export type EndedLogin =
   | { readonly kind: "none" }
   | { readonly kind: "revoked" }

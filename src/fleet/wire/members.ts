@@ -1,12 +1,11 @@
 import { answerOf } from "../redis/reply.ts";
 import type { RedisConnection } from "../redis/connection.ts";
-import { isLine } from "../../kernel/base/protocol/payload.ts";
 import type { Seal } from "../../kernel/store/seal.ts";
 import type { FleetKeys } from "./keys.ts";
 import { isMember, type Fields, isCount, isText, isTime, readText } from "./fields.ts";
 import type { MachineInfo } from "./messages.ts";
 import type { FleetTimings } from "./fleet-timings.ts";
-import { isObject } from "../../kernel/base/json.ts";
+import { isLine, isObject } from "../../kernel/base/json.ts";
 
 const LEFT_MS = 60_000;
 /** How far a heartbeat may be ahead of Redis's clock, in milliseconds: after a failover, the clock is another one. */

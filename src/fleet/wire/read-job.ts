@@ -1,6 +1,5 @@
-import { describeExcess, isObject } from "../../kernel/base/json.ts";
+import { describeExcess, isLine, isObject } from "../../kernel/base/json.ts";
 import { type Isolation, isPluggedName } from "../../kernel/base/protocol/script.ts";
-import { isLine } from "../../kernel/base/protocol/payload.ts";
 import { ProtocolError } from "../../kernel/base/protocol/wire.ts";
 import {
   briefly,

@@ -1,9 +1,9 @@
 import { type Failure, isErrorCode } from "../../kernel/base/errors.ts";
 import type { CallReply } from "../../kernel/executor/executor.ts";
-import { isObject } from "../../kernel/base/json.ts";
+import { isLine, isObject } from "../../kernel/base/json.ts";
 import type { CapabilityResponse, Diverged } from "../../kernel/base/protocol/capability-call.ts";
 import type { ReplayPlan } from "../../kernel/base/protocol/messages.ts";
-import { hasViolations, isLine } from "../../kernel/base/protocol/payload.ts";
+import { hasViolations } from "../../kernel/base/protocol/payload.ts";
 import { ProtocolError } from "../../kernel/base/protocol/wire.ts";
 import {
   briefly,

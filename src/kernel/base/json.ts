@@ -164,3 +164,12 @@ export function byteLength(text: string, limit: number): number {
 export function isHighSurrogate(unit: number): boolean {
   return unit >= 0xd800 && unit <= 0xdbff;
 }
+
+/** Compact JSON text has none of them unescaped, and they end a line or a field. */
+// oxlint-disable-next-line no-control-regex -- the search is for these
+const CONTROL = /[\u0000-\u001f]/;
+
+/** Whether JSON text can be a field of a line. */
+export function isLine(value: unknown): value is string {
+  return typeof value === "string" && !CONTROL.test(value);
+}

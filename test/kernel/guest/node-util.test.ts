@@ -3,7 +3,7 @@ import { runInThisContext } from "node:vm";
 import { describe, expect, test } from "vitest";
 import { openRealm } from "./in-realm.ts";
 
-/** What a body gives in a realm, and what the same body gives in Node. */
+/** The result of a body in a realm, and in Node. */
 async function inBoth(body: string): Promise<{ readonly here: unknown; readonly node: unknown }> {
   const text = `(util, input) => { const told = (act) => { try { return act(); } catch (error) { return [error.name, error.code, error.message]; } }; ${body} }`;
   using realm = await openRealm(`(input) => (${text})(__node.require("util"), input)`);

@@ -6,7 +6,7 @@ import { namesIn } from "../../../kernel/broker/capabilities/secrets/placeholder
 import { Secrets } from "../../../kernel/broker/capabilities/secrets/secrets.ts";
 import { Logins } from "../../login/logins.ts";
 import { CarriedTokens, SessionTokens } from "./session-tokens.ts";
-import { PROGRESS_MESSAGE_MAX } from "../../../kernel/base/protocol/payload.ts";
+import { PROGRESS_MESSAGE_MAX } from "../../../kernel/guest/host.ts";
 import type { Progress } from "../../../kernel/base/result.ts";
 import { ProgressReports } from "./progress-reports.ts";
 import { McpConnection } from "./connection.ts";

@@ -1,7 +1,7 @@
 import type { Progress } from "../../../kernel/base/result.ts";
 import type { LoginReport } from "../../../kernel/base/connector-report.ts";
 import { Worker } from "node:worker_threads";
-import { within } from "../../../kernel/base/deadline.ts";
+import { TIMER_MAX_MS, within } from "../../../kernel/base/deadline.ts";
 import { missingPackage } from "../../../kernel/base/optional-package.ts";
 import type { GloveboxError } from "../../../kernel/base/errors.ts";
 import { delegation } from "../../../kernel/base/os/cgroup.ts";
@@ -113,7 +113,7 @@ export class McpSession implements AsyncDisposable {
     const { list } = answer;
     if (this.#refresh !== null) clearTimeout(this.#refresh);
     // An expired list may have changed. Without an expiry, the server reports changes.
-    const dueMs = Math.min(Math.max(list.ttlMs, this.#limits.ttlMinMs), 2 ** 31 - 1);
+    const dueMs = Math.min(Math.max(list.ttlMs, this.#limits.ttlMinMs), TIMER_MAX_MS);
     this.#refresh = list.ttlMs > 0 ? setTimeout(() => this.#options.onListChanged?.(), dueMs) : null;
     this.#refresh?.unref();
     return { kind: "listed", list };

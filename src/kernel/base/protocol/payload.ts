@@ -5,15 +5,6 @@ import type { Failure, WorkerStats } from "./messages.ts";
 import type { Violation } from "../schema/violation.ts";
 import { ProtocolError } from "./wire.ts";
 
-/** Compact JSON text has none of them unescaped, and they end a line or a field. */
-// oxlint-disable-next-line no-control-regex -- the search is for these
-const CONTROL = /[\u0000-\u001f]/;
-
-/** Whether JSON text can be a field of a line. */
-export function isLine(value: unknown): value is string {
-  return typeof value === "string" && !CONTROL.test(value);
-}
-
 /** A payload is parsed before it is used: invalid data from a worker must not cost a call its reply. */
 export function readJson(payload: string): unknown {
   try {
@@ -71,7 +62,7 @@ export function readViolations(value: unknown, text: (value: unknown) => string)
 }
 
 /** Maximum length of a progress message, in characters. */
-export const PROGRESS_MESSAGE_MAX = 1_000;
+const PROGRESS_MESSAGE_MAX = 1_000;
 
 export function readProgress(payload: string): Progress {
   const said = readJson(payload);

@@ -100,6 +100,11 @@ export function isHardened({ isolation, isInterpreted }: Pick<ToolScript, "isola
   return isInterpreted !== true && (isolation === "instance" || isolation === "shared");
 }
 
+/** The name of the isolates in which a tool, by its key, runs for a tenant. */
+export function homeOf(key: string, tenant: string): string {
+  return `${key} ${tenant}`;
+}
+
 /** The variable to which a bundle assigns the module's exports. */
 export const SCRIPT_EXPORTS = "__tool";
 

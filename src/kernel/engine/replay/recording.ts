@@ -4,10 +4,9 @@ import { type ErrorCode, ERRORS } from "../../base/errors.ts";
 import { type Limits, NAMES as LIMITS } from "../../base/limits.ts";
 import { seedOf } from "../../base/protocol/prelude.ts";
 import type { EngineCall } from "../call/engine-call.ts";
-import type { JsonSchema } from "../../base/json.ts";
+import { isLine, type JsonSchema } from "../../base/json.ts";
 import type { SharedTurn } from "../../base/protocol/messages.ts";
 import { OUTPUT_PLACES, PLUGGED_NAME, type ToolChecks, type ToolScript } from "../../base/protocol/script.ts";
-import { isLine } from "../../base/protocol/payload.ts";
 import { type LogLine, type ToolResult, withMetadata } from "../../base/result.ts";
 import type { ModuleReaders } from "../../tool/contracts/contract.ts";
 import { checksFor, type RegisteredTool } from "../../tool/registered-tool.ts";
@@ -162,8 +161,12 @@ export function checkKeptRun(text: string): void {
 }
 
 function parsed(text: string, schema: JsonSchema, noun: string): unknown {
-  if (!isJson(text)) throw new TypeError(`a ${noun} is JSON, and this is not`);
-  const value: unknown = JSON.parse(text);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new TypeError(`a ${noun} is JSON, and this is not`);
+  }
   const violations = compileSchema(schema, "inputSchema").check(value);
   if (violations.length > 0) throw nonsense(noun, describeViolations(violations));
   return value;

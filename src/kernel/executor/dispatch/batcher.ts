@@ -1,8 +1,8 @@
 import type { Failure } from "../../base/protocol/messages.ts";
-import type { ToolScript } from "../../base/protocol/script.ts";
+import { homeOf, type ToolScript } from "../../base/protocol/script.ts";
 import type { Batch } from "./batch.ts";
 import type { LocalCall } from "./local-call.ts";
-import { homeOf, type WorkerConnection } from "./worker-connection.ts";
+import type { WorkerConnection } from "./worker-connection.ts";
 import { ToolQueue } from "./tool-queue.ts";
 import { TurnTimeEstimate } from "./turn-time-estimate.ts";
 import { type PlacementTerms, placeQueue } from "./placement.ts";

@@ -11,7 +11,7 @@ import {
   type ToHost,
 } from "../../base/protocol/messages.ts";
 import { readFailure, readJson, readProgress, readStats } from "../../base/protocol/payload.ts";
-import type { Inspection, ToolScript } from "../../base/protocol/script.ts";
+import { homeOf, type Inspection, type ToolScript } from "../../base/protocol/script.ts";
 import { countOutcomes, OUTCOME_END } from "../../base/protocol/wire.ts";
 import { Batch } from "./batch.ts";
 import { Batcher } from "./batcher.ts";
@@ -20,7 +20,7 @@ import { CallTable } from "./call-table.ts";
 import { LocalCall } from "./local-call.ts";
 import { inspectionError, Inspector } from "./inspector.ts";
 import { LingeringWork } from "./lingering-work.ts";
-import { homeOf, type WorkerConnection, type WorkerConnectionListener } from "./worker-connection.ts";
+import type { WorkerConnection, WorkerConnectionListener } from "./worker-connection.ts";
 import { WorkerRegistry } from "./worker-registry.ts";
 import { DeadlineTimer } from "./deadline-timer.ts";
 

@@ -1,9 +1,8 @@
 import type { RunLimits, RunTerms } from "../../base/protocol/messages.ts";
-import { isHardened, type ToolScript } from "../../base/protocol/script.ts";
+import { homeOf, isHardened, type ToolScript } from "../../base/protocol/script.ts";
 import { Batch, type BatchSource } from "./batch.ts";
 import type { LocalCall } from "./local-call.ts";
 import type { TurnTimeEstimate } from "./turn-time-estimate.ts";
-import { homeOf } from "./worker-connection.ts";
 
 const TURN_LIMITS = ["cpuMs", "outputBytes", "logBytes", "capabilityCalls", "capabilityBytes"] as const;
 /** Maximum total length of a batch's arguments, in characters. */

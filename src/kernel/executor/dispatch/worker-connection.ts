@@ -4,7 +4,7 @@ import type { AskPipe } from "../../broker/thread/ask-pipe.ts";
 import { EventLoopSpin } from "../../base/event-loop-spin.ts";
 import { SpinTime } from "../../base/spin-time.ts";
 import type { RunLimits, ToHost, ToWorker } from "../../base/protocol/messages.ts";
-import type { ToolScript } from "../../base/protocol/script.ts";
+import { homeOf, type ToolScript } from "../../base/protocol/script.ts";
 
 /** The tool whose code runs, and the tenant that called it. */
 export interface CallOwner {
@@ -46,9 +46,6 @@ export interface WorkerConnectionListener {
   /** The worker sent an invalid message and is no longer trusted. */
   onBroken(connection: WorkerConnection, error: Error): void;
 }
-
-/** The name of the isolates of a tool, by its key, and a tenant. */
-export const homeOf = (key: string, tenant: string): string => `${key} ${tenant}`;
 
 /** Maximum number of remembered warm isolates. */
 const WARM_MAX = 1_024;

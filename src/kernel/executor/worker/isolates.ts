@@ -4,7 +4,7 @@ import type { WorkerHoldings } from "../../base/protocol/holdings.ts";
 import type { Emit, Pure } from "../../guest/host.ts";
 import type { WorkerStats } from "../../base/protocol/messages.ts";
 import type { Prelude } from "../../base/protocol/prelude.ts";
-import { isHardened, type ToolScript } from "../../base/protocol/script.ts";
+import { homeOf, isHardened, type ToolScript } from "../../base/protocol/script.ts";
 import { disposeOf, heapBytesOf, type PreparedIsolate } from "./prepared-isolate.ts";
 import { ToolIsolate } from "./tool-isolate.ts";
 import { BundleCode } from "./bundle-code.ts";
@@ -74,7 +74,7 @@ export class Isolates {
 
   /** Whether a warm isolate exists for this tool and tenant. */
   isWarm(script: ToolScript, tenant: string): boolean {
-    const warm = this.#warm.get(`${script.key} ${tenant}`);
+    const warm = this.#warm.get(homeOf(script.key, tenant));
     return warm !== undefined && !warm.retired && !warm.isShed;
   }
 
@@ -86,7 +86,7 @@ export class Isolates {
     this.#pool.recordUse();
     if (script.isolation === "isolate") return this.#start(script, tenant);
     if (own && script.isolation !== "shared") return this.#startForOne(script, tenant);
-    const key = `${script.key} ${tenant}`;
+    const key = homeOf(script.key, tenant);
     const warm = this.#warm.get(key);
     // It is the last one in the map already.
     if (warm !== undefined && warm === this.#latest && !warm.retired && !warm.isShed) return warm;
@@ -111,7 +111,7 @@ export class Isolates {
   forget(key: string): void {
     this.#dropInspected(({ script }) => script.key === key);
     for (const [warmKey, isolate] of this.#warm) {
-      if (!warmKey.startsWith(`${key} `)) continue;
+      if (!warmKey.startsWith(homeOf(key, ""))) continue;
       this.#warm.delete(warmKey);
       retire(isolate);
     }

@@ -1,6 +1,6 @@
 /**
- * What a bundle does only when it is called, and can do only in a realm of its own. A module that fails in a frozen
- * realm when it is loaded gets its own by itself; these would fail in each call.
+ * Signs of code that fails in a frozen realm at each call, and not when its module is loaded: a module that fails then
+ * gets an open realm by itself.
  */
 
 /** A variable of the global object whose name is computed. */

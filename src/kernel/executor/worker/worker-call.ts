@@ -1,3 +1,4 @@
+import { TIMER_MAX_MS } from "../../base/deadline.ts";
 import { CONTINUATIONS_MAX } from "../../base/protocol/capability-call.ts";
 import {
   type CapabilityCallMessage,
@@ -24,8 +25,6 @@ const TURNS_MAX = 200;
 /** Maximum number of responses that share a turn, and their length in characters: two copies exist while they cross. */
 const TOGETHER_MAX = 128;
 const TOGETHER_LENGTH = 256 * 1024;
-/** Maximum delay of a timer in Node; a longer one would fire at once. */
-const DELAY_MAX_MS = 2 ** 31 - 1;
 
 /** A capability call that waits for its response: its name, and its time by the call's clock and by the worker's. */
 interface AskedMethod {
@@ -274,7 +273,7 @@ export class WorkerCall {
     this.stopTimer();
     // While responses are planned, the order is known, so no timer waits in real time.
     const realMs = this.message.plan === "" ? delayMs : Math.min(delayMs, dueMs - Date.now());
-    const waitMs = this.#schedule.isOver ? Math.min(Math.max(0, realMs || 0), DELAY_MAX_MS) : 0;
+    const waitMs = this.#schedule.isOver ? Math.min(Math.max(0, realMs || 0), TIMER_MAX_MS) : 0;
     const handle = setTimeout(() => {
       if (!this.#schedule.holds(dueMs)) onDue();
     }, waitMs);

@@ -127,17 +127,13 @@ const RESERVED: ReadonlySet<string> = new Set([
   "module.exports",
 ]);
 
-/** The names of `domain`: once loaded, it replaces `EventEmitter.prototype.emit` for the whole process, which is slower. */
-const DOMAIN = { Domain: Object, create: Object, createDomain: Object, active: null };
+/** Exports of `domain`: once loaded, it replaces `EventEmitter.prototype.emit` for the whole process, which is slower. */
+const DOMAIN = ["Domain", "createDomain", "create", "active"];
 
-/** A module as the Node.js of this process has it, for its names. */
-export function builtinOf(name: string): unknown {
-  return name === "domain" ? DOMAIN : process.getBuiltinModule(`node:${name}`);
-}
-
-/** The exports of a module. */
+/** The exports of a module, as the Node.js of this process has it. */
 function exportNames(name: string): readonly string[] {
-  const module = builtinOf(name);
+  if (name === "domain") return DOMAIN;
+  const module: unknown = process.getBuiltinModule(`node:${name}`);
   if (module === undefined || module === null) return [];
   return Object.getOwnPropertyNames(module)
     .filter((member) => /^[A-Za-z_$][\w$]*$/.test(member) && !RESERVED.has(member))

@@ -3,7 +3,6 @@ import { builtinModules } from "node:module";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Plugin } from "esbuild";
-import { builtinOf } from "../bundle/node-names.ts";
 import { notePackages } from "./bundled-packages.ts";
 
 /**
@@ -162,11 +161,11 @@ function constants() {
 
 /** Names of the functions of each module of Node, separated by commas. */
 function memberNames(): Readonly<Record<string, string>> {
-  const names: { [name: string]: string } = {};
+  const names: { [name: string]: string } = { "node/names/domain": DOMAIN };
   for (const name of builtinModules) {
     const bare = name.replace(/^node:/, "");
     if (bare.startsWith("_") || SILENT.has(bare)) continue;
-    const module = builtinOf(bare);
+    const module: unknown = process.getBuiltinModule(`node:${bare}`);
     if (typeof module !== "object" || module === null) continue;
     const functions = Object.getOwnPropertyNames(module).filter((member) => {
       const property = Object.getOwnPropertyDescriptor(module, member);
@@ -180,5 +179,7 @@ function memberNames(): Readonly<Record<string, string>> {
 
 /** Names of classes, some of which Node makes when they are read. */
 const CLASS = /^[A-Z][a-z]/;
-/** Modules that warn when they are loaded. */
-const SILENT: ReadonlySet<string> = new Set(["ffi", "wasi", "sqlite", "sys", "punycode", "trace_events"]);
+/** Functions of `domain`: once loaded, it replaces `EventEmitter.prototype.emit` for the whole process. */
+const DOMAIN = "Domain,createDomain,create";
+/** Modules that warn when they are loaded, or change others. */
+const SILENT: ReadonlySet<string> = new Set(["domain", "ffi", "wasi", "sqlite", "sys", "punycode", "trace_events"]);

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { place, placeQueue } from "../../../../src/kernel/executor/dispatch/placement.ts";
-import type { ToolScript } from "../../../../src/kernel/base/protocol/script.ts";
+import { homeOf, type ToolScript } from "../../../../src/kernel/base/protocol/script.ts";
 import { ToolQueue } from "../../../../src/kernel/executor/dispatch/tool-queue.ts";
 import { TurnTimeEstimate } from "../../../../src/kernel/executor/dispatch/turn-time-estimate.ts";
-import { homeOf, type WorkerConnection } from "../../../../src/kernel/executor/dispatch/worker-connection.ts";
+import type { WorkerConnection } from "../../../../src/kernel/executor/dispatch/worker-connection.ts";
 import { dispatch, job, nextTurn, sendOff, startsOf, tool } from "./workers.ts";
 
 type Setup = ReturnType<typeof dispatch>;
