@@ -113,7 +113,7 @@ describe("the package", () => {
   async function runProgram(text: string): Promise<string> {
     const file = join(folder, "observed.mjs");
     writeFileSync(file, text);
-    const { stdout } = await run(process.execPath, ["--no-node-snapshot", "--no-warnings", file], { timeout: 120_000 });
+    const { stdout } = await run(process.execPath, ["--no-warnings", file], { timeout: 120_000 });
     return stdout;
   }
   const entry = (path: keyof typeof EXPORTS) => join(folder, manifest.exports[path].default.replace("./dist/", ""));
@@ -217,7 +217,7 @@ describe("the package", () => {
     writeFileSync(file, readFileSync(join(ROOT, "bin/glovebox.js"), "utf8").replaceAll("../dist/", `${folder}/`));
     const { NODE_COMPILE_CACHE: _own, ...inherited } = process.env;
     const env = { ...inherited, XDG_CACHE_HOME: cache };
-    await run(process.execPath, ["--no-node-snapshot", "--no-warnings", file, "--version"], { env });
+    await run(process.execPath, ["--no-warnings", file, "--version"], { env });
     expect(readdirSync(join(cache, "glovebox-code")).length > 0).toBe(isKept);
   });
 

@@ -1,4 +1,4 @@
-#!/usr/bin/env -S node --no-node-snapshot --no-warnings
+#!/usr/bin/env -S node --no-warnings
 import { EXIT } from "./exit.ts";
 import { leaveFirstPlace } from "./first-process.ts";
 import { runCommandLine } from "./run-command-line.ts";

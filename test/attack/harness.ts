@@ -20,7 +20,7 @@ import {
 
 const PROGRAM = fileURLToPath(new URL("program.ts", import.meta.url));
 // The host collects its garbage before its memory is measured.
-const FLAGS = ["--no-node-snapshot", "--no-warnings", "--expose-gc"];
+const FLAGS = ["--no-warnings", "--expose-gc"];
 /** A family that is not through by then is killed, and that is a failure. */
 const GUARD_MS = 500_000;
 /** A call may end so long after its limit: the machine has other things to do. */

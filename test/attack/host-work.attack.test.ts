@@ -15,7 +15,7 @@ const OTHERS_MS = 15_000;
 /** Carries out a scene in a process of its own, and shows what it came to. */
 async function feel(scene: string): Promise<Felt> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
-  const flags = ["--no-node-snapshot", "--no-warnings"];
+  const flags = ["--no-warnings"];
   const options = { timeout: GUARD_MS, killSignal: "SIGKILL" as const };
   execFile(process.execPath, [...flags, PROGRAM, scene], options, (error, stdout, stderr) => {
     if (error === null) resolve(stdout);

@@ -16,11 +16,8 @@ function bench(
   ...args: string[]
 ): Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }> {
   return new Promise((resolve) => {
-    execFile(
-      process.execPath,
-      ["--no-node-snapshot", "bench/run.ts", ...args],
-      { cwd: ROOT },
-      (error, stdout, stderr) => resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
+    execFile(process.execPath, ["bench/run.ts", ...args], { cwd: ROOT }, (error, stdout, stderr) =>
+      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
     );
   });
 }

@@ -17,7 +17,7 @@ import manifest from "../../package.json" with { type: "json" };
 
 export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const CLI = join(ROOT, "src/cli/main.ts");
-export const FLAGS: readonly string[] = ["--no-node-snapshot", "--no-warnings"];
+export const FLAGS: readonly string[] = ["--no-warnings"];
 const TIMEOUT_MS = 400_000;
 
 /** Packages that a page's programs may import. */

@@ -11,12 +11,7 @@ import { noticeOf, ROOT } from "../server/served.ts";
 import { type Counter, startCounter } from "./counter.ts";
 
 /** The command as it is installed. */
-export const COMMAND: readonly string[] = [
-  process.execPath,
-  "--no-node-snapshot",
-  "--no-warnings",
-  join(ROOT, "bin/glovebox.js"),
-];
+export const COMMAND: readonly string[] = [process.execPath, "--no-warnings", join(ROOT, "bin/glovebox.js")];
 const READY_MS = 120_000;
 const END_MS = 60_000;
 const LOOK_MS = 50;

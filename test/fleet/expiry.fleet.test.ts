@@ -51,7 +51,7 @@ async function usedBytes(client: Redis): Promise<number> {
 
 /** A server in a process of its own, with calls under way that wait. */
 async function startServer(url: string): Promise<ChildProcess> {
-  const child = spawn(process.execPath, ["--no-node-snapshot", "--no-warnings", SERVER, url, `${SCALE}`], {
+  const child = spawn(process.execPath, ["--no-warnings", SERVER, url, `${SCALE}`], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   children.push(child);

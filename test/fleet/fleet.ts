@@ -90,7 +90,7 @@ export async function startMachineProcess(
   fleet: string,
   { within = [], ...settings }: MachineSettings = {},
 ): Promise<MachineProcess> {
-  const [program, ...args] = [...within, process.execPath, "--no-node-snapshot", "--no-warnings", MACHINE];
+  const [program, ...args] = [...within, process.execPath, "--no-warnings", MACHINE];
   const child = spawn(program, [...args, JSON.stringify({ url, fleet, scale: SCALE, ...settings })], {
     stdio: ["ignore", "pipe", "inherit"],
   });

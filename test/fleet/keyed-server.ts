@@ -79,11 +79,9 @@ export interface KeyedServer extends AsyncDisposable {
 }
 
 export async function startKeyedServer(settings: KeyedSettings): Promise<KeyedServer> {
-  const child: ChildProcess = spawn(
-    process.execPath,
-    ["--no-node-snapshot", "--no-warnings", PROGRAM, JSON.stringify(settings)],
-    { stdio: ["pipe", "pipe", "inherit"] },
-  );
+  const child: ChildProcess = spawn(process.execPath, ["--no-warnings", PROGRAM, JSON.stringify(settings)], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
   const { stdin, stdout } = child;
   if (stdin === null || stdout === null) throw new Error("it has no pipes");
   const lines = createInterface(stdout);

@@ -223,7 +223,7 @@ describe("letters that are lost", { timeout: 240_000 }, () => {
 
 /** A server in a process of its own, from when one of its calls that never end runs until it is killed. */
 async function killServer(options: object, whileItRuns = async (): Promise<void> => undefined): Promise<void> {
-  const args = ["--no-node-snapshot", "--no-warnings", SERVER, JSON.stringify(options)];
+  const args = ["--no-warnings", SERVER, JSON.stringify(options)];
   const server = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
   try {
     await once(server.stdout, "data");

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
-const FLAGS = ["--no-node-snapshot", "--no-warnings", "--expose-gc"];
+const FLAGS = ["--no-warnings", "--expose-gc"];
 
 /** How a guarded program ended: `code` is null where the clock ended it. */
 export interface Guarded {

@@ -4,7 +4,7 @@ import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 
-const FLAGS = ["--no-node-snapshot", "--no-warnings"];
+const FLAGS = ["--no-warnings"];
 const ENDING_MS = 10_000;
 
 /** A program of `programs/` in a process of its own, which ends when its input does. */

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 
 export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 /** What a process of the command line is started with. */
-export const MAIN: readonly string[] = ["--no-node-snapshot", "--no-warnings", join(ROOT, "src/cli/main.ts")];
+export const MAIN: readonly string[] = ["--no-warnings", join(ROOT, "src/cli/main.ts")];
 /** How a service is started, on any port. */
 export const SERVE: readonly string[] = [...MAIN, "serve", "--port", "0", "--workers", "1"];
 const START_MS = 120_000;

@@ -75,7 +75,7 @@ export class Machines implements Disposable {
 
   #start(): void {
     this.#starting++;
-    const args = ["--no-node-snapshot", "--no-warnings", PROGRAM, ...this.#args];
+    const args = ["--no-warnings", PROGRAM, ...this.#args];
     const child = spawn(process.execPath, args, { stdio: ["ignore", "ignore", "inherit", "ipc"] });
     this.#all.add(child);
     let isStarting = true;

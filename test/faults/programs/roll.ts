@@ -12,7 +12,7 @@ const { values } = parseArgs({
 });
 const commandOf = (folder: string): readonly string[] => [
   process.execPath,
-  "--no-node-snapshot",
+
   "--no-warnings",
   join(folder, "src/cli/main.ts"),
 ];

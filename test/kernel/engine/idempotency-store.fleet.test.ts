@@ -36,7 +36,7 @@ async function openEffects() {
 
 /** Another process on the same store. */
 function startOther({ options }: KeyedStore, effects: string, tool: string, keys: readonly string[]) {
-  const flags = ["--no-node-snapshot", "--no-warnings"];
+  const flags = ["--no-warnings"];
   const child = spawn(process.execPath, [...flags, PROGRAM, JSON.stringify(options), effects, tool, ...keys], {
     stdio: ["ignore", "pipe", "inherit"],
   });

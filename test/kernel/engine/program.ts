@@ -17,7 +17,7 @@ export function runProgram(
 ): Promise<Ended> {
   const file = fileURLToPath(new URL(`programs/${name}.ts`, import.meta.url));
   return new Promise((resolve) => {
-    const flags = ["--no-node-snapshot", "--no-warnings"];
+    const flags = ["--no-warnings"];
     const options = { timeout: ms, killSignal: "SIGKILL" as const, env: { ...process.env, ...env } };
     execFile(process.execPath, [...flags, file, ...args], options, (error, stdout, stderr) => {
       const code = error === null ? 0 : typeof error.code === "number" ? error.code : null;

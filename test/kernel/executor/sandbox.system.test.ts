@@ -166,7 +166,7 @@ describe.skipIf(!works)(`an executor inside bubblewrap${unless}`, () => {
   });
 
   test("leaves nothing behind when its host is killed", async () => {
-    const host = spawn(process.execPath, ["--no-node-snapshot", "--no-warnings", PROGRAM], {
+    const host = spawn(process.execPath, ["--no-warnings", PROGRAM], {
       stdio: ["ignore", "pipe", "inherit"],
     });
     const guard = setTimeout(() => host.kill("SIGKILL"), 120_000);

@@ -9,7 +9,7 @@ import { createServer, type Server } from "../../../src/server/http/server.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const TOOLS = "fixtures/tools";
-const STDIO = ["node", "--no-node-snapshot", "--no-warnings", "src/cli/main.ts", "mcp", "--tools", TOOLS];
+const STDIO = ["node", "--no-warnings", "src/cli/main.ts", "mcp", "--tools", TOOLS];
 const DEADLINE_MS = 240_000;
 
 interface Said {

@@ -165,7 +165,7 @@ describe.skipIf(noBinaries !== undefined)(`a binary tool (${noBinaries ?? "in bu
       await engine.execute({ name: "hazards", arguments: { act: "sleep", id: "${id}" } });`;
     const folder = await newTree({ "program.ts": source });
     const program = path.join(folder, "program.ts");
-    const child = spawn(process.execPath, ["--no-node-snapshot", "--no-warnings", program], { stdio: "ignore" });
+    const child = spawn(process.execPath, ["--no-warnings", program], { stdio: "ignore" });
     const files = async () => (await keptFiles()).filter((file) => file.includes(`-${child.pid}-`));
     await expect.poll(() => processesWith(`"id":"${id}"`), { timeout: 60_000 }).toBeGreaterThan(0);
     expect(await files()).toHaveLength(1);
@@ -178,7 +178,7 @@ describe.skipIf(noBinaries !== undefined)(`a binary tool (${noBinaries ?? "in bu
 
   test("has failed where the host has no descriptors left for it, which lives on", async () => {
     const program = fileURLToPath(new URL("../../kernel/engine/programs/runs-out-of-descriptors.ts", import.meta.url));
-    const args = [process.execPath, "--no-node-snapshot", "--no-warnings", program, INCREMENT];
+    const args = [process.execPath, "--no-warnings", program, INCREMENT];
     const { stdout } = await promisify(execFile)("/bin/sh", ["-c", 'ulimit -n 400; exec "$@"', "sh", ...args]);
     const ends: unknown[] = JSON.parse(stdout);
     expect([ends[0], ends.at(-1)]).toEqual(["ok", "ok"]);

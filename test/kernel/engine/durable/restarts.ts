@@ -13,7 +13,7 @@ import { LOST_ROWS, type LostRow, STOPPED_ROWS } from "./lost-rows.ts";
 
 /* A call that waits needs no process: it goes on in another one, with the code with which it began. */
 
-const FLAGS = ["--no-node-snapshot", "--no-warnings"];
+const FLAGS = ["--no-warnings"];
 const fileOf = (program: string): string => fileURLToPath(new URL(`../programs/${program}.ts`, import.meta.url));
 
 /** Runs a program that is killed once it has said a line. Gives that. */

@@ -366,7 +366,7 @@ test("a server that is started as the sample says writes its last spans before i
   const [preload, main] = ["../../../../fixtures/deploy/tracing.mjs", "../../../../src/cli/main.ts"].map((file) =>
     fileURLToPath(new URL(file, import.meta.url)),
   );
-  const flags = ["--no-node-snapshot", "--no-warnings", "--import", `${preload}`, `${main}`];
+  const flags = ["--no-warnings", "--import", `${preload}`, `${main}`];
   const args = ["serve", "--port", "0", "--workers", "1", "--tools", ADD];
   const child = spawn(process.execPath, [...flags, ...args], { stdio: ["ignore", "pipe", "ignore"] });
   const deadline = setTimeout(() => child.kill("SIGKILL"), 120_000);

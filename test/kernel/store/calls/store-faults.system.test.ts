@@ -10,7 +10,7 @@ async function onSmallDisk(program: string, ...args: readonly string[]): Promise
   const file = fileURLToPath(new URL(program, import.meta.url));
   const user = ["--unshare-user", "--uid", "1000", "--gid", "1000", "--die-with-parent"];
   const disk = ["--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--size", `${64 * 1024 * 1024}`];
-  const command = [process.execPath, "--no-warnings", "--no-node-snapshot", file, "/mnt/state", ...args];
+  const command = [process.execPath, "--no-warnings", file, "/mnt/state", ...args];
   const { stdout } = await promisify(execFile)("bwrap", [
     ...user,
     ...disk,

@@ -38,7 +38,7 @@ async function buildWith(script: string, shell = "/bin/sh"): Promise<readonly un
   const program = path.join(folder, "bwrap");
   writeFileSync(program, `#!${shell}\n${script}\n`);
   chmodSync(program, 0o755);
-  const args = ["--no-node-snapshot", "--no-warnings", "--input-type=module", "--eval", PROGRAM];
+  const args = ["--no-warnings", "--input-type=module", "--eval", PROGRAM];
   const env = { ...process.env, PATH: `${folder}:${process.env["PATH"] ?? ""}` };
   const { stdout } = await promisify(execFile)(process.execPath, args, { env, timeout: 120_000 });
   return JSON.parse(stdout) as readonly unknown[];

@@ -75,7 +75,7 @@ describe.skipIf(noJail !== undefined)(`host.exec in the executor process (${noJa
     const descriptor = openSync(folder, "r");
     // Node itself keeps the first few to itself. A shell that substitutes processes begins with this one.
     const stdio = Array.from({ length: 64 }, (_, at) => (at === 63 ? descriptor : at === 1 ? "pipe" : "ignore"));
-    const child = spawn(process.execPath, ["--no-node-snapshot", "--no-warnings", program], { stdio });
+    const child = spawn(process.execPath, ["--no-warnings", program], { stdio });
     closeSync(descriptor);
     const told = child.stdout === null ? "" : await text(child.stdout);
     expect(JSON.parse(told)).toEqual({ own: folder, output: "", holders: [] });
@@ -85,7 +85,7 @@ describe.skipIf(noJail !== undefined)(`host.exec in the executor process (${noJa
     const program = fileURLToPath(new URL("../../../engine/programs/starts-command.ts", import.meta.url));
     const seconds = `${100_000 + Math.floor(Math.random() * 900_000)}.625`;
     const hosts = Array.from({ length: 12 }, async (_, at) => {
-      const args = ["--no-node-snapshot", "--no-warnings", program, seconds];
+      const args = ["--no-warnings", program, seconds];
       const host = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "ignore"] });
       await once(host.stdout, "data");
       await delay(at * 4);
