@@ -116,6 +116,8 @@ export function issuedCode(thrown: object): string | undefined {
   return issued.get(thrown);
 }
 
+const LOADING = "the module asks the host when it is loaded; the host is there for calls only, so do it in the call";
+
 const LOG_LINE_MAX = 16_384;
 const ASK_MAX = 64 * 1024 * 1024;
 /** Maximum length of a failure as escaped JSON, in characters: message, type and stack. */
@@ -180,6 +182,11 @@ export class GuestCall {
     this.originMs = world.turn.nowMs;
     this.#seenMs = world.turn.nowMs;
     this.outputMax = outputMax;
+  }
+
+  /** Whether it only describes the tool's module. */
+  get isLoading(): boolean {
+    return this.id === "";
   }
 
   get timers(): Timers {
@@ -271,9 +278,10 @@ export class GuestCall {
       const sent = payload.length > ASK_MAX ? "" : payload;
       const ask = emit(EMIT_ASK, this.run, capability, method, sent, turn.nowMs);
       if (ask === 0) {
-        const message =
-          `host.${capability}.${method}: the call has used up what it may ask of the host; asked for: ` +
-          `${payload.length} characters more; granted: its limits.capabilityCalls and limits.capabilityBytes; to grant it, raise them`;
+        const used =
+          `the call has used up what it may ask of the host; asked for: ${payload.length} characters more; ` +
+          "granted: its limits.capabilityCalls and limits.capabilityBytes; to grant it, raise them";
+        const message = `host.${capability}.${method}: ${this.isLoading ? LOADING : used}`;
         reject(capabilityError({ code: "capability_limit", message }, capability, method));
         return;
       }

@@ -194,6 +194,8 @@ export const FILES_KEY = "glovebox.files";
 
 /** The parameter of a factory through which its module reaches Node's names: a `NodeInstance`. */
 export const NODE_NAME = "__node";
+/** Member of the exports of a module that awaits at its top level: the promise that fills them. */
+export const LOADS = "~loads";
 export { ABSENT_GLOBALS, adviceOn, explained, saysAbsent } from "./node/inner/advice.ts";
 export { NETWORK_FAILURES } from "./network-failures.ts";
 

@@ -1,18 +1,19 @@
 import { parseWithBigInts } from "../base/exact-json.ts";
-import { GuestCall, type CallWorld, describeFound, issuedCode, type NodeNames } from "./call.ts";
+import { GuestCall, type CallWorld, issuedCode, type NodeNames } from "./call.ts";
 import { CallGlobal, type Holder } from "./call-global.ts";
-import { type Adapter, isObject, type ToolFunction } from "./contracts/adapter.ts";
-import { definedIn, Refusal } from "./contracts/defined.ts";
+import { type Adapter, isThenable, type ToolFunction } from "./contracts/adapter.ts";
+import { Refusal } from "./contracts/defined.ts";
 import { adapterNamed, exportsOf, findAdapter } from "./contracts/index.ts";
 import { describeError } from "./describe-error.ts";
-import { type Checks, type Factory, type Failure, type Guest, NODE_NAME, STARTS_MS } from "./host.ts";
+import { describeModule } from "./describe-module.ts";
+import { type Checks, type Factory, type Failure, type Guest, LOADS, NODE_NAME, STARTS_MS } from "./host.ts";
 import { ToolContext, type ToolFacts } from "./tool-context.ts";
-import { write } from "./values.ts";
 
 // Captured before a tool can change them: in an open realm, a tool may replace or delete the functions that end its own
 // call.
 const { parse } = JSON;
 const { get } = Reflect;
+const RealPromise = Promise;
 
 const NONE: readonly unknown[] = [];
 /** Length of outcomes after which a batch returns, in characters. */
@@ -28,18 +29,19 @@ type QueuedCall = readonly [
   seed?: string,
 ];
 
-/** The member of a module with which the host describes schemas. */
-const SCHEMAS = "~schemas";
-
 const NO_CALLS: readonly QueuedCall[] = [];
 
 const NO_CHECKS: Checks = { input: null, output: null };
 
-interface Instance {
-  readonly tool: ToolFunction;
+/** What surrounds a module's instance. */
+interface InstanceWorld {
   readonly holder: Holder;
   readonly global: CallGlobal;
   readonly node: object | null;
+}
+
+interface Instance extends InstanceWorld {
+  readonly tool: ToolFunction;
 }
 
 export class Realm implements Guest {
@@ -157,41 +159,29 @@ export class Realm implements Guest {
     try {
       const holder: Holder = { call, realm: this };
       const module = this.#evaluate(this.#openGlobal(holder), call);
-      const exports = exportsOf(module);
-      const adapter = this.#adapter ?? findAdapter(exports);
-      const facts = {
-        contract: adapter.name,
-        spec: write(exports["spec"] ?? null) ?? "null",
-        defaultExport: definedIn(exports) === undefined ? typeof exports["default"] : "function",
-      };
-      const described = adapter.describe(exports, this.#facts, get(module, SCHEMAS));
-      const found = (value: unknown) => describeFound({ ...facts, described: write(value ?? null) ?? "null" });
-      if (!isThenable(described)) {
-        call.end();
-        return found(described);
+      const described = describeModule(module, this.#adapter, this.#facts, loadingOf(module));
+      if (typeof described !== "string") {
+        void this.#answerLater(call, described);
+        return "";
       }
-      this.#describeLater(call, described, found);
-      return "";
+      call.end();
+      return described;
     } catch (error) {
       return call.failWith(this.#loadFailure(error));
     }
   }
 
   /** Stores the description of a module whose promises settle later. */
-  #describeLater(call: GuestCall, described: PromiseLike<unknown>, found: (value: unknown) => string): void {
-    const conclude = (answer: () => string): void => {
-      if (call.settled) return;
-      try {
-        this.#lastAnswer = answer();
-      } catch (error) {
-        this.#lastAnswer = call.failWith(this.#loadFailure(error));
-      }
-      call.end();
-    };
-    Promise.resolve(described).then(
-      (value) => conclude(() => found(value)),
-      (error: unknown) => conclude(() => call.failWith(this.#loadFailure(error))),
-    );
+  async #answerLater(call: GuestCall, description: Promise<string>): Promise<void> {
+    let answer: string;
+    try {
+      answer = await description;
+    } catch (error) {
+      answer = call.failWith(this.#loadFailure(error));
+    }
+    if (answer === "") return;
+    this.#lastAnswer = answer;
+    call.end();
   }
 
   #startOne(queued: QueuedCall): string {
@@ -240,12 +230,37 @@ export class Realm implements Guest {
     const checkUndone = undoes ? this.#checks.input : null;
     const refusal = check?.(input) ?? checkUndone?.(get(Object(input), "input")) ?? "";
     if (refusal !== "") return call.failAs(refusal);
-    let instance: Instance;
+    let instance: Instance | Promise<Instance>;
     try {
       instance = this.#instance(call);
     } catch (error) {
       return call.failWith(this.#loadFailure(error));
     }
+    if (!(instance instanceof RealPromise)) return this.#run(call, instance, input, command, checkOutput);
+    void this.#runLater(call, instance, (loaded) => this.#run(call, loaded, input, command, checkOutput));
+    return "";
+  }
+
+  /** Runs a tool whose module awaits at its top level. */
+  async #runLater(call: GuestCall, loading: Promise<Instance>, run: (instance: Instance) => string): Promise<void> {
+    let outcome: string;
+    try {
+      const instance = await loading;
+      if (call.settled) return;
+      outcome = run(instance);
+    } catch (error) {
+      outcome = call.failWith(this.#loadFailure(error));
+    }
+    if (outcome !== "") this.#conclude(call, () => outcome);
+  }
+
+  #run(
+    call: GuestCall,
+    instance: Instance,
+    input: unknown,
+    command: string | undefined,
+    checkOutput: Checks["output"],
+  ): string {
     call.global = instance.global;
     call.node = instance.node;
     try {
@@ -307,22 +322,30 @@ export class Realm implements Guest {
     if (call.env !== undefined) (node as NodeNames | null)?.setEnvironment(call.env);
   }
 
-  #instance(call: GuestCall): Instance {
+  #instance(call: GuestCall): Instance | Promise<Instance> {
     if (this.#shared !== null) {
       this.#lend(this.#shared, call);
       return this.#shared;
     }
     const holder: Holder = { call, realm: this };
     const global = this.#openGlobal(holder);
-    const exports = exportsOf(this.#evaluate(global, call));
+    const module = this.#evaluate(global, call);
+    const world = { holder, global, node: call.node };
+    const loads = loadingOf(module);
+    return loads === null ? this.#open(module, world) : this.#openLater(module, world, loads);
+  }
+
+  async #openLater(module: object, world: InstanceWorld, loads: Promise<unknown>): Promise<Instance> {
+    await loads;
+    return this.#open(module, world);
+  }
+
+  #open(module: object, { holder, global, node }: InstanceWorld): Instance {
+    const exports = exportsOf(module);
     this.#adapter ??= findAdapter(exports);
-    const instance = {
-      tool: this.#adapter.open(exports, this.#facts, this.#isShared),
-      holder,
-      global,
-      node: call.node,
-    };
-    if (this.#isShared) this.#shared = instance;
+    const instance = { tool: this.#adapter.open(exports, this.#facts, this.#isShared), holder, global, node };
+    // Calls that came while a module awaited have made one each: the first is kept.
+    if (this.#isShared) this.#shared ??= instance;
     return instance;
   }
 
@@ -357,13 +380,15 @@ export class Realm implements Guest {
   }
 }
 
+/** The promise of a module that awaits at its top level. */
+function loadingOf(module: object): Promise<unknown> | null {
+  const loads: unknown = get(module, LOADS);
+  return loads instanceof RealPromise ? loads : null;
+}
+
 /** The outcome of a call that ends with an error, or with values that the tool's own schemas refuse. */
 function failureOf(call: GuestCall, error: unknown): string {
   const refused = Refusal.failureIn(error);
   if (refused === null) return call.failWith(describeError(error, issuedCode));
   return call.settled ? "" : call.failAs(refused);
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return (isObject(value) || typeof value === "function") && typeof get(value, "then") === "function";
 }

@@ -264,7 +264,6 @@ describe("isolation", () => {
 
 describe("a tool is refused", () => {
   test.each([
-    ["top-level-await.js", /awaits outside of any function at top-level-await\.js:3/],
     ["leads-out.js", /imports "\.\.\/\.\.\/\.\.\/package\.json", which leads out of the project "glovebox"/],
     ["unknown-import.js", /at unknown-import\.js:3 that is only known when it runs/],
     ["no-default.js", /tool "no-default" must export default a function \(input, context\) => output/],

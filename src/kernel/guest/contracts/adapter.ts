@@ -59,7 +59,7 @@ export function isObject(value: unknown): value is object {
 }
 
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return isObject(value) && typeof get(value, "then") === "function";
+  return (isObject(value) || typeof value === "function") && typeof get(value, "then") === "function";
 }
 
 /** A method of one of the tool's objects, bound to it. */

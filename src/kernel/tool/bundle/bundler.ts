@@ -5,7 +5,7 @@ import type { BuildOptions, BuildResult, Message, OutputFile } from "esbuild";
 import { GloveboxError, loadError } from "../../base/errors.ts";
 import type { BundleJob } from "../build/job.ts";
 import type { Bundle, BundleInput, Halves } from "./bundle.ts";
-import { bundleError, isSyntaxError, withFiles } from "./error.ts";
+import { bundleError, isFurther, isSyntaxError, withFiles } from "./error.ts";
 import { globalDefinitions } from "./globals.ts";
 import { leaveExports } from "./exports.ts";
 import { messagesOf, ToolFiles } from "./files.ts";
@@ -17,8 +17,9 @@ import { Project, type ProjectOptions } from "./project.ts";
 import { isLibraryFile } from "./purity.ts";
 import { RefusalError } from "./refusal.ts";
 import { MAX_PROJECT_SOURCE_BYTES, MAX_SOURCE_BYTES } from "./source-budget.ts";
-import { writeSourceMap } from "./source-map.ts";
+import { cleanMap } from "./source-map.ts";
 import { asScript, type Half } from "./tool-entry.ts";
+import { checkRequires, isAwait } from "./top-level-await.ts";
 import { PLAIN } from "./ts-config.ts";
 import { nodeNamesIn } from "./used-names.ts";
 
@@ -35,7 +36,8 @@ const OPTIONS = {
   // esbuild honours a package's `browser` field, which removes Node's modules, on this platform only.
   platform: "browser",
   format: "esm",
-  // A script has neither; esbuild then refuses top-level await and replaces `import.meta` by an empty object.
+  // A script has neither; esbuild then replaces `import.meta` by an empty object, and reports top-level awaits, with
+  // which the module is bundled once more.
   supported: { "top-level-await": false, "import-meta": false },
   mainFields: ["browser", "module", "main"],
   // esbuild adds `module` only without conditions: packages use it for the form that suits bundlers best. It adds
@@ -230,9 +232,10 @@ async function bundleHalf(
   half: Half,
 ): Promise<BundledHalf> {
   let inputs: readonly string[] = [];
+  let awaits = false;
   const buildWith = async (define: Definitions): Promise<readonly OutputFile[]> => {
     const result = await withNodeForms(files, () =>
-      withMessages(name, buildOnce(files, entry, stdin, name, define, half)),
+      withMessages(name, buildOnce(files, entry, stdin, name, { half, define, awaits })),
     );
     const outputs = Object.values(result.metafile?.outputs ?? {});
     inputs = outputs.flatMap((one) =>
@@ -240,10 +243,16 @@ async function bundleHalf(
     );
     return result.outputFiles ?? [];
   };
-  let output = await buildWith({});
+  let output = await buildWith({}).catch((error: unknown) => {
+    if (!(error instanceof BuildFailedError) || !error.messages.every(isAwait)) throw error;
+    awaits = true;
+    return buildWith({});
+  });
   const globals = globalDefinitions(scriptOf(output, files, name));
   if (Object.keys(globals).length > 0) output = await buildWith(globals);
-  const text = leaveExports(scriptOf(output, files, name));
+  const script = scriptOf(output, files, name);
+  if (awaits) checkRequires(name, script);
+  const text = leaveExports(script, awaits);
   const bytes = Buffer.byteLength(text);
   if (bytes > MAX_BUNDLE_BYTES) throw tooLarge(name, bytes, files);
   const shown = new Set([...files.shownNames(), entry]);
@@ -259,6 +268,13 @@ async function bundleHalf(
 }
 
 type Definitions = Readonly<Record<string, string>>;
+
+interface BuildForm {
+  readonly half: Half;
+  readonly define: Definitions;
+  /** Whether modules may await at their top level. */
+  readonly awaits: boolean;
+}
 
 function scriptOf(output: readonly OutputFile[], files: ToolFiles, name: string): string {
   const found = output.find((one) => path.basename(one.path) === "tool.js");
@@ -280,16 +296,17 @@ async function buildOnce(
   entry: string,
   stdin: Stdin | undefined,
   name: string,
-  definitions: Definitions,
-  half: Half,
+  { half, define: definitions, awaits }: BuildForm,
 ): Promise<BuildResult> {
   const { build } = esbuild();
   const absWorkingDir = path.parse(process.cwd()).root;
   const define = { ...OPTIONS.define, ...definitions };
+  const supported = { ...OPTIONS.supported, "top-level-await": awaits };
   if (stdin === undefined) {
     const metafile = half === "call";
     return build({
       ...OPTIONS,
+      supported,
       tsconfigRaw: files.options,
       metafile,
       define,
@@ -298,30 +315,19 @@ async function buildOnce(
       plugins: [files.plugin(entry, half)],
     });
   }
-  if (isAlone(stdin.contents)) return build({ ...ALONE, define: definitions, absWorkingDir, stdin });
+  if (isAlone(stdin.contents)) return build({ ...ALONE, supported, define: definitions, absWorkingDir, stdin });
   const given = await files.placed(stdin);
   const found = await checkImports(stdin.contents, stdin.loader, entry, true);
   if (found.length > 0) throw new BuildFailedError(name, found);
   const metafile = half === "call";
   const plugins = [files.plugin(undefined, half)];
-  return build({ ...OPTIONS, metafile, define, absWorkingDir, stdin: given, plugins });
+  return build({ ...OPTIONS, supported, metafile, define, absWorkingDir, stdin: given, plugins });
 }
 
 /** `undefined` without a readable one. */
 function mapOf(output: readonly OutputFile[]): string | undefined {
   const found = output.find((one) => path.basename(one.path) === "tool.js.map");
   return found === undefined || found.contents.byteLength > MAX_BUNDLE_BYTES ? undefined : found.text;
-}
-
-/** A tool's own source map comments may put any text into `sources`. The engine maps stacks without the other members. */
-function cleanMap(text: string | undefined, known: ReadonlySet<string>): Pick<Bundle, "sourceMap" | "sources"> {
-  if (text === undefined) return { sourceMap: "", sources: [...known] };
-  const map: { sources: string[]; mappings: string } = JSON.parse(text);
-  const sources = map.sources.map((source) => {
-    const name = shownName(source);
-    return known.has(name) ? name : path.basename(name.replaceAll("\\", "/"));
-  });
-  return { sourceMap: writeSourceMap(sources, map.mappings), sources };
 }
 
 /** esbuild's list of errors, converted to the public error only if it is the one to report. */
@@ -377,12 +383,6 @@ async function withNodeForms(files: ToolFiles, build: () => Promise<BuildResult>
     }
   }
   throw last;
-}
-
-function isFurther(one: Message | undefined, other: Message | undefined): boolean {
-  const [a, b] = [one?.location, other?.location];
-  if (a === null || a === undefined || b === null || b === undefined) return false;
-  return a.line > b.line || (a.line === b.line && a.column > b.column);
 }
 
 function emptySource(name: string): GloveboxError {

@@ -2,6 +2,7 @@ import type { Location, Message } from "esbuild";
 import { GloveboxError, loadError } from "../../base/errors.ts";
 import { isPackages } from "./missing.ts";
 import { shownName } from "./module-name.ts";
+import { isAwait } from "./top-level-await.ts";
 
 /** The `detail` of messages from esbuild that a plugin passes on. */
 export const BUNDLER = "esbuild";
@@ -23,8 +24,16 @@ export function isSyntaxError(message: Message): boolean {
   return (
     isBundlers(message) &&
     message.id !== "unsupported-dynamic-import" &&
-    !/^(?:Could not resolve|Top-level await|No matching export)/.test(message.text)
+    !isAwait(message) &&
+    !/^(?:Could not resolve|No matching export)/.test(message.text)
   );
+}
+
+/** Whether a mistake stands after another one in the text. */
+export function isFurther(one: Message | undefined, other: Message | undefined): boolean {
+  const [a, b] = [one?.location, other?.location];
+  if (a === null || a === undefined || b === null || b === undefined) return false;
+  return a.line > b.line || (a.line === b.line && a.column > b.column);
 }
 
 function isBundlers(message: Message): boolean {
@@ -50,9 +59,7 @@ function problem(message: Message): string {
   if (text.startsWith("Could not resolve import(") || message.id === "unsupported-dynamic-import") {
     return `imports a module${line} that is only known when it runs: import() takes a plain string`;
   }
-  if (text.startsWith("Top-level await")) {
-    return `awaits outside of any function${line}: move the await into the tool's function, or, if it is a program that calls tools, run it with node`;
-  }
+  if (isAwait(message)) return `awaits outside of any function${line}: move the await into the tool's function`;
   const [, module, member] = /^No matching export in "([^"]+)" for import "([^"]+)"/.exec(text) ?? [];
   if (module !== undefined && member !== undefined) return notExported(shownName(module), member, line);
   if (!isBundlers(message)) return `${text}${line === "" ? "" : ` (${line.trim()})`}`;

@@ -1,5 +1,5 @@
 import { SCRIPT_EXPORTS } from "../../base/protocol/script.ts";
-import { NODE_NAME } from "../../guest/host.ts";
+import { LOADS, NODE_NAME } from "../../guest/host.ts";
 
 const CLAUSE = "export {";
 /** esbuild's output for `require` outside of a plain call. */
@@ -22,8 +22,10 @@ const DEFAULT = /(?:^|\n)export default (\w+\(\));?\s*$/;
  * Workers evaluate a bundle again for every call. esbuild's own script format makes an object with getters of the
  * exports each time, which costs more than a small tool; here it is a plain object. A bundle's exports are in one
  * clause at its end. No line is added before the bundle's own, so that its source map stays valid.
+ *
+ * `awaits`: modules await at their top level. The object of the exports then has a promise that tells when it is filled.
  */
-export function leaveExports(given: string): string {
+export function leaveExports(given: string, awaits = false): string {
   const text = withRequire(given);
   const commonJs = DEFAULT.exec(text);
   if (commonJs !== null) {
@@ -37,5 +39,8 @@ export function leaveExports(given: string): string {
     const [local = "", exported = local] = part.trim().split(" as ");
     return local === "" ? [] : [`${exported}: ${local}`];
   });
-  return `var ${SCRIPT_EXPORTS} = (() => { ${body}\nreturn { ${members.join(", ")} };\n})();`;
+  const exported = `{ ${members.join(", ")} }`;
+  if (!awaits) return `var ${SCRIPT_EXPORTS} = (() => { ${body}\nreturn ${exported};\n})();`;
+  const filled = `(async () => { ${body}\nObject.assign(${SCRIPT_EXPORTS}, ${exported});\n})()`;
+  return `var ${SCRIPT_EXPORTS} = {}; Object.defineProperty(${SCRIPT_EXPORTS}, "${LOADS}", { value: ${filled} });`;
 }
