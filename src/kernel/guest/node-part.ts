@@ -3,7 +3,7 @@ import { consolePart, evaluateModule, evaluatePart, fsPart } from "./deferred.ts
 import { CallGlobal } from "./call-global.ts";
 import { hardenLater, hardenLibrary, overrider, requireRoom } from "./harden.ts";
 import type { Pure } from "./host.ts";
-import { once } from "./lazy-globals.ts";
+import { defineReplaceable, once } from "./lazy-globals.ts";
 import { shown } from "./shown.ts";
 import type { SubtleMethods } from "./web/crypto.ts";
 import type { CloneRules } from "./web/structured-clone.ts";
@@ -33,13 +33,17 @@ const GLOBALS = [
   "navigator",
 ] as const;
 
-/** The class of the globals of instances that use Node's names. */
-function globalClass(turn: TurnState, hardened: boolean): typeof CallGlobal {
+/**
+ * The class of the globals of instances that use Node's names. The only instance of an open realm has the realm's own
+ * global, which then has them, too.
+ */
+function globalClass({ realm, turn, hardened }: NodeWorld): typeof CallGlobal {
   class NodeGlobal extends CallGlobal {}
   const { prototype } = NodeGlobal;
   for (const name of GLOBALS) {
     const get = (): unknown =>
       turn.call?.node === undefined || turn.call.node === null ? undefined : Reflect.get(turn.call.node, name);
+    if (!hardened && !(name in realm)) defineReplaceable(realm, name, get);
     Object.defineProperty(prototype, name, { get, set: overrider(prototype, name), configurable: true });
   }
   Reflect.deleteProperty(prototype, "constructor");
@@ -64,7 +68,7 @@ export function nodePart(world: NodeWorld): NodePart {
   const library = once(() => evaluatePart(world.pure, "node").createNode(nodeHost(world)));
   return {
     open: (lacksFetch, env) => library().open(lacksFetch, env),
-    globals: once(() => globalClass(world.turn, world.hardened)),
+    globals: once(() => globalClass(world)),
     subtle: () => library().shared("subtle")["methods"] as SubtleMethods,
   };
 }

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { needOfOpenRealm } from "../../../src/kernel/executor/worker/open-realm.ts";
 import { openRealm } from "./in-realm.ts";
 
 /** Node 24's V8 has none. */
@@ -79,4 +80,23 @@ test("a built-in function that the engine replaces has its name, and cannot be c
   using realm = await openRealm(tool, { hardened: false });
   const names = ["now", "random", ...(HAS_TEMPORAL ? ["instant"] : []), "formatToParts", "get format"];
   expect(realm.call()).toEqual(names.map((each) => [each, false]));
+});
+
+test("Node's globals are members of the global object, which otpauth knows by another name", async () => {
+  const source = `() => {
+    const globalScope = (() => globalThis)();
+    const { length } = globalScope.Buffer.from(__node.require("os").EOL);
+    globalScope.process = { version: "own" };
+    return [length, globalScope.process.version, new Function("return typeof Buffer")()];
+  }`;
+  using realm = await openRealm(source, { hardened: false });
+  expect(realm.call()).toEqual([1, "own", "function"]);
+});
+
+test.each([
+  ['Object.defineProperty(Array.prototype, "last", {});', "the module adds Array.prototype.last to the built-ins"],
+  ['Object.defineProperty(Array.prototype, "at", {});', undefined],
+  ['Object.defineProperty(Object.prototype, "__GLOBALTHIS__", {});', undefined],
+])("of %s a realm is open for the reason %s", (text, reason) => {
+  expect(needOfOpenRealm(text)).toBe(reason);
 });

@@ -7,9 +7,9 @@
 const MAKES_GLOBALS = /\b(?:globalThis|global|self|window)\[[\w$.]+\]\s*=(?!=)/;
 /** A class of functions made of texts, which see such variables. */
 const MAKES_CODE = /\bextends Function\b/;
-/** A new member of a built-in object. */
+/** A new member of a built-in object. One between underscores is a way to the global object for engines without one. */
 const EXTENDS =
-  /\bObject\.defineProperty\(\s*(Array|Iterator|JSON|Map|Math|Number|Object|Promise|RegExp|Set|String|Uint8Array)(\.prototype)?\s*,\s*["'](\w+)["']/g;
+  /\bObject\.defineProperty\(\s*(Array|Iterator|JSON|Map|Math|Number|Object|Promise|RegExp|Set|String|Uint8Array)(\.prototype)?\s*,\s*["'](?!__\w+__["'])(\w+)["']/g;
 
 /** The reason why a bundle needs a realm that is not frozen; `undefined` if none is seen. */
 export function needOfOpenRealm(text: string): string | undefined {
