@@ -179,36 +179,6 @@ describe("Node's names in a hardened realm", () => {
     for (let call = 0; call < 2; call++) expect(realm.call()).toEqual([false, true, "function", true]);
   });
 
-  test("keep stores where they are bound, and one run's for as long as its promise is pending", async () => {
-    using realm = await openRealm(`async () => {
-      const { AsyncLocalStorage, AsyncResource } = __node.require("async_hooks");
-      const [one, other] = [new AsyncLocalStorage(), new AsyncLocalStorage()];
-      const both = () => [one.getStore() ?? "none", other.getStore() ?? "none"].join(" ");
-      const made = one.run("a", () => other.run("b", () => [AsyncLocalStorage.bind(both), AsyncLocalStorage.snapshot(), new AsyncResource("r")]));
-      const awaited = await one.run("c", async () => { await null; return both(); });
-      const [bound, within, resource] = made;
-      return [both(), bound(), within(both), one.run("d", () => resource.runInAsyncScope(both)), awaited, await within(async () => { await null; return both(); }), both()];
-    }`);
-    expect(realm.call()).toEqual(["none none", "a b", "a b", "a b", "c none", "a b", "none none"]);
-  });
-
-  test("keep the store of the run that began last, whichever of two pending ones returned first", async () => {
-    using realm = await openRealm(`async () => {
-      const storage = new (__node.require("async_hooks").AsyncLocalStorage)();
-      const seen = () => storage.getStore() ?? "none";
-      const inner = async () => { await null; return seen(); };
-      const nested = await storage.run("outer", async () => [seen(), await storage.run("inner", inner), seen()]);
-      const failed = await storage.run("outer", async () => {
-        try { storage.run("throws", () => { throw new Error("no luck"); }); } catch {}
-        await null;
-        return seen();
-      });
-      return [nested, failed, seen()];
-    }`);
-    expect(realm.call()).toEqual([["outer", "inner", "outer"], "outer", "none"]);
-    expect(realm.emitted.filter(([kind]) => kind === 1)).toEqual([]);
-  });
-
   test("promise what Node promises of functions whose callbacks are not Node's", async () => {
     using realm = await openRealm(
       `async () => {

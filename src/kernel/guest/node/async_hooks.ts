@@ -1,83 +1,43 @@
-import { kept, library, type NodeModule } from "./inner/library.ts";
+import { bound, contexts, type Stores, within } from "./inner/contexts.ts";
+import type { NodeModule } from "./inner/library.ts";
 
 /**
- * `node:async_hooks`. A store exists while its function runs, and while a promise that the function returned is
- * pending: the isolate does not show to which of several pending ones code belongs, so the last started one is used.
+ * `node:async_hooks`. An isolate does not say which code an `await` continues, so the bundler lowers asynchronous
+ * functions of a bundle that uses this module to generators, which continue in callbacks of promises: those of
+ * `BoundPromise`, which the bundle gets in the place of `Promise`.
  */
 
 type AnyFunction = (...args: never[]) => unknown;
 const { apply } = Reflect;
 
-const AMBIGUOUS =
-  "AsyncLocalStorage: several runs with different stores are pending, and getStore() answers with the store of the last one; pass the value as an argument, or await one run before the next";
-
-interface Run {
-  readonly store: unknown;
-  /** The run that was on the stack when it began. */
-  readonly within: Run | null;
-}
-
 class AsyncLocalStorage {
-  /** Stores of functions on the stack. */
-  readonly #stack: Run[] = [];
-  /** Those on the stack and those whose promise is pending, in the order in which they began. */
-  readonly #begun = new Set<Run>();
-  #entered: Run | null = null;
-  readonly #usual: Run | null;
+  readonly #usual: unknown;
   readonly name: string;
 
   constructor(options: { defaultValue?: unknown; name?: string } = {}) {
-    this.#usual = "defaultValue" in options ? { store: options.defaultValue, within: null } : null;
+    this.#usual = options.defaultValue;
     this.name = options.name ?? "";
-    storages().add(this);
-  }
-
-  #current(): Run | null {
-    const top = this.#stack.at(-1);
-    if (top !== undefined) return top;
-    if (this.#begun.size > 1) this.#warn();
-    return [...this.#begun].at(-1) ?? this.#entered ?? this.#usual;
-  }
-
-  /** Warns once in a call that a store may belong to other code. */
-  #warn(): void {
-    const runs = [...this.#begun];
-    // A run is awaited by the one within which it began.
-    if (runs.every(({ store, within }, at) => at === 0 || store === runs[0]?.store || within === runs[at - 1])) return;
-    kept("async_hooks", () => {
-      library.host.call()?.log("warn", AMBIGUOUS);
-      return true;
-    });
   }
 
   getStore(): unknown {
-    return this.#current()?.store;
+    const { current } = contexts();
+    return current.has(this) ? current.get(this) : this.#usual;
   }
 
   enterWith(store: unknown): void {
-    this.#entered = { store, within: null };
+    const state = contexts();
+    state.current = new Map(state.current).set(this, store);
   }
 
   disable(): void {
-    this.#begun.clear();
-    this.#entered = null;
+    const state = contexts();
+    state.current = new Map([...state.current].filter(([storage]) => storage !== this));
   }
 
   run(store: unknown, callback: AnyFunction, ...args: readonly unknown[]): unknown {
-    const run = { store, within: this.#stack.at(-1) ?? null };
-    const end = (): void => void this.#begun.delete(run);
-    this.#stack.push(run);
-    this.#begun.add(run);
-    let isPending = false;
-    try {
-      const result: unknown = apply(callback, undefined, args);
-      isPending = typeof result === "object" && result !== null && typeof Reflect.get(result, "then") === "function";
-      if (isPending) void Promise.resolve(result).then(end, end);
-      return result;
-    } finally {
-      this.#stack.pop();
-      if (!isPending) end();
-    }
+    const state = contexts();
+    const call = (): unknown => apply(callback, undefined, args);
+    return within(state, new Map(state.current).set(this, store), call);
   }
 
   exit(callback: AnyFunction, ...args: readonly unknown[]): unknown {
@@ -91,34 +51,22 @@ class AsyncLocalStorage {
 
   /** Runs functions with the stores of now. */
   static snapshot(): (callback: AnyFunction, ...args: readonly unknown[]) => unknown {
-    const stores = [...storages()].map((storage) => [storage, storage.getStore()] as const);
-    return (callback, ...args) => {
-      const called = (): unknown => apply(callback, undefined, args);
-      return stores.reduce(
-        (inner, [storage, store]) =>
-          () =>
-            storage.run(store, inner),
-        called,
-      )();
-    };
+    const state = contexts();
+    const { current } = state;
+    return (callback, ...args) => within(state, current, () => apply(callback, undefined, args) as unknown);
   }
-}
-
-/** The storages of the instance. */
-function storages(): Set<AsyncLocalStorage> {
-  return kept("async_hooks.storages", () => new Set<AsyncLocalStorage>());
 }
 
 class AsyncResource {
   readonly type: string;
-  readonly #within = AsyncLocalStorage.snapshot();
+  readonly #stores: Stores = contexts().current;
 
   constructor(type: string) {
     this.type = type;
   }
 
   runInAsyncScope(callback: AnyFunction, receiver?: unknown, ...args: readonly unknown[]): unknown {
-    return this.#within(() => apply(callback, receiver, args) as unknown);
+    return within(contexts(), this.#stores, () => apply(callback, receiver, args) as unknown);
   }
 
   emitDestroy(): this {
@@ -141,6 +89,50 @@ class AsyncResource {
     return AsyncLocalStorage.bind(callback);
   }
 }
+
+const RealPromise = Promise;
+const isOrdinaryInstance = Function.prototype[Symbol.hasInstance];
+
+/** A promise whose callbacks run with the stores of where they were given. Its name is that of the class it stands for. */
+export const { Promise: BoundPromise } = {
+  Promise: class extends RealPromise<unknown> {
+    // oxlint-disable-next-line unicorn/no-thenable -- it is a promise
+    override then(onValue?: unknown, onError?: unknown): Promise<never> {
+      return super.then(bound(onValue) as () => never, bound(onError) as () => never);
+    }
+
+    /** An object with a `then` of its own has it called with the stores of now. */
+    static override resolve(value?: unknown): Promise<never> {
+      const isObject = typeof value === "object" && value !== null && !(value instanceof RealPromise);
+      const then: unknown = isObject ? Reflect.get(value, "then") : undefined;
+      if (typeof then !== "function") return super.resolve(value) as Promise<never>;
+      return super.resolve({
+        // oxlint-disable-next-line unicorn/no-thenable -- it stands for one
+        then: bound((...settle: never[]) => apply(then as AnyFunction, value, settle) as unknown),
+      });
+    }
+
+    /** Promises of the host and of the library are of the class that it stands for. */
+    static override [Symbol.hasInstance](value: unknown): boolean {
+      return this === BoundPromise
+        ? value instanceof RealPromise
+        : (apply(isOrdinaryInstance, this, [value]) as boolean);
+    }
+  },
+};
+
+/** A global of the call whose turn it is. */
+function called(name: string, ...given: readonly unknown[]): unknown {
+  return apply(Reflect.get(globalThis, name) as AnyFunction, undefined, given);
+}
+
+/** Globals that call back later, or give promises. */
+export const boundGlobals = {
+  setTimeout: (callback: unknown, ...more: unknown[]) => called("setTimeout", bound(callback), ...more),
+  setInterval: (callback: unknown, ...more: unknown[]) => called("setInterval", bound(callback), ...more),
+  queueMicrotask: (callback: unknown) => called("queueMicrotask", bound(callback)),
+  fetch: (...given: unknown[]) => BoundPromise.resolve(called("fetch", ...given)),
+};
 
 const hook = { enable: () => hook, disable: () => hook };
 export const hidden = [hook];

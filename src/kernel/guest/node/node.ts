@@ -168,6 +168,8 @@ const GLOBALS: ReadonlyMap<string, string | undefined> = new Map([
   ["CompressionStream", "streams"],
   ["DecompressionStream", "streams"],
   ["navigator", "os"],
+  ["BoundPromise", "async_hooks"],
+  ["boundGlobals", "async_hooks"],
 ]);
 for (const name of GLOBALS.keys()) {
   defineProperty(NodeInstance.prototype, name, {

@@ -1,4 +1,5 @@
 import { EventEmitter, type Emitter } from "./events.ts";
+import { bound } from "./inner/contexts.ts";
 import { checkFunction } from "./inner/errors.ts";
 import { replacing } from "./inner/lazy-module.ts";
 import { library, type NodeModule, type NodeState, soon } from "./inner/library.ts";
@@ -23,7 +24,7 @@ const inherited: NodeModule = {
   config: Object.freeze({ target_defaults: Object.freeze({}), variables: Object.freeze({}) }),
   nextTick(callback: unknown, ...args: readonly unknown[]) {
     checkFunction(callback, "callback");
-    soon(callback, ...args);
+    soon(bound(callback), ...args);
   },
   cwd: () => "/",
   uptime: () => (library.host.nowMs() - (library.host.call()?.originMs ?? library.host.nowMs())) / 1_000,

@@ -1,3 +1,4 @@
+import { bound } from "./inner/contexts.ts";
 import { abortError, checkFunction } from "./inner/errors.ts";
 import type { NodeModule } from "./inner/library.ts";
 
@@ -52,15 +53,18 @@ class Immediate extends Timeout {}
 const timers = {
   setTimeout(callback: unknown, delay?: number, ...args: unknown[]) {
     checkFunction(callback, "callback");
-    return new Timeout(() => setTimeout(callback as Callback, delay, ...args));
+    const run = bound(callback) as Callback;
+    return new Timeout(() => setTimeout(run, delay, ...args));
   },
   setInterval(callback: unknown, delay?: number, ...args: unknown[]) {
     checkFunction(callback, "callback");
-    return new Timeout(() => setInterval(callback as Callback, delay, ...args));
+    const run = bound(callback) as Callback;
+    return new Timeout(() => setInterval(run, delay, ...args));
   },
   setImmediate(callback: unknown, ...args: unknown[]) {
     checkFunction(callback, "callback");
-    return new Immediate(() => setTimeout(callback as Callback, 0, ...args));
+    const run = bound(callback) as Callback;
+    return new Immediate(() => setTimeout(run, 0, ...args));
   },
   clearTimeout(timer: unknown) {
     clearTimeout(Number(timer));

@@ -4,11 +4,12 @@ import { errnoOf } from "../../base/errno.ts";
 import { GloveboxError } from "../../base/errors.ts";
 import { parseForWriting } from "../../base/exact-json.ts";
 import { isObject, type JsonSchema } from "../../base/json.ts";
-import { bundleHere, CrashError, inputOf } from "../bundle/bundler.ts";
+import type { BundleInput } from "../bundle/bundle.ts";
+import { bundleHere, CrashError } from "../bundle/bundler.ts";
 import { filesOfFailure } from "../bundle/error.ts";
 import { PackageError } from "../package/step.ts";
 import { encodeFrame, type Frame, FrameReader } from "./frame.ts";
-import { type Answer, type JobHead, type ModuleAnswer, type ModuleWork, PROVES, READY } from "./job.ts";
+import { type Answer, type BundleJob, type JobHead, type ModuleAnswer, type ModuleWork, PROVES, READY } from "./job.ts";
 import { JOB_LIMITS } from "./limits.ts";
 
 /**
@@ -102,4 +103,13 @@ function send(frame: Frame): void {
 /** esbuild is in this process's group, and may still be at work. */
 function end(): void {
   process.kill(process.platform === "win32" ? process.pid : 0, "SIGKILL");
+}
+
+/** The module that a job names. */
+function inputOf({ input }: BundleJob, texts: readonly string[]): BundleInput {
+  if (input.kind === "text") return { ...input, text: texts[0] ?? "" };
+  const { scope, project, ...rest } = input;
+  if (project !== undefined) return { ...rest, project };
+  if (scope === undefined) return rest;
+  return { ...rest, scope: { names: new Set(scope.names), modules: scope.modules } };
 }

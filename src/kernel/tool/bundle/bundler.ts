@@ -3,8 +3,8 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import type { BuildOptions, BuildResult, Message, OutputFile } from "esbuild";
 import { GloveboxError, loadError } from "../../base/errors.ts";
-import type { BundleJob } from "../build/job.ts";
 import type { Bundle, BundleInput, Halves } from "./bundle.ts";
+import { LOWERED, usesContexts } from "./contexts.ts";
 import { bundleError, isFurther, isSyntaxError, withFiles } from "./error.ts";
 import { globalDefinitions } from "./globals.ts";
 import { leaveExports } from "./exports.ts";
@@ -19,7 +19,7 @@ import { RefusalError } from "./refusal.ts";
 import { MAX_PROJECT_SOURCE_BYTES, MAX_SOURCE_BYTES } from "./source-budget.ts";
 import { cleanMap } from "./source-map.ts";
 import { asScript, type Half } from "./tool-entry.ts";
-import { checkRequires, isAwait } from "./top-level-await.ts";
+import { AWAIT, checkRequires, isAwait } from "./top-level-await.ts";
 import { PLAIN } from "./ts-config.ts";
 import { nodeNamesIn } from "./used-names.ts";
 
@@ -38,7 +38,7 @@ const OPTIONS = {
   format: "esm",
   // A script has neither; esbuild then replaces `import.meta` by an empty object, and reports top-level awaits, with
   // which the module is bundled once more.
-  supported: { "top-level-await": false, "import-meta": false },
+  supported: { [AWAIT]: false, "import-meta": false },
   mainFields: ["browser", "module", "main"],
   // esbuild adds `module` only without conditions: packages use it for the form that suits bundlers best. It adds
   // `import` or `require` by itself, by the kind of import.
@@ -232,10 +232,10 @@ async function bundleHalf(
   half: Half,
 ): Promise<BundledHalf> {
   let inputs: readonly string[] = [];
-  let awaits = false;
+  const supported: Supported = { ...OPTIONS.supported };
   const buildWith = async (define: Definitions): Promise<readonly OutputFile[]> => {
     const result = await withNodeForms(files, () =>
-      withMessages(name, buildOnce(files, entry, stdin, name, { half, define, awaits })),
+      withMessages(name, buildOnce(files, entry, stdin, name, { half, define, supported })),
     );
     const outputs = Object.values(result.metafile?.outputs ?? {});
     inputs = outputs.flatMap((one) =>
@@ -245,18 +245,22 @@ async function bundleHalf(
   };
   let output = await buildWith({}).catch((error: unknown) => {
     if (!(error instanceof BuildFailedError) || !error.messages.every(isAwait)) throw error;
-    awaits = true;
+    supported[AWAIT] = true;
     return buildWith({});
   });
-  const globals = globalDefinitions(scriptOf(output, files, name));
-  if (Object.keys(globals).length > 0) output = await buildWith(globals);
+  const first = scriptOf(output, files, name);
+  const globals = globalDefinitions(first);
+  const isLowered = usesContexts(first);
+  if (isLowered) Object.assign(supported, LOWERED);
+  if (isLowered || Object.keys(globals).length > 0) output = await buildWith(globals);
   const script = scriptOf(output, files, name);
+  const awaits = supported[AWAIT] === true;
   if (awaits) checkRequires(name, script);
   const text = leaveExports(script, awaits);
   const bytes = Buffer.byteLength(text);
   if (bytes > MAX_BUNDLE_BYTES) throw tooLarge(name, bytes, files);
   const shown = new Set([...files.shownNames(), entry]);
-  const node = half === "whole" ? nodeNamesIn(text) : [];
+  const node = half === "whole" ? nodeNamesIn(script) : [];
   return {
     runtime: "javascript",
     text,
@@ -269,11 +273,12 @@ async function bundleHalf(
 
 type Definitions = Readonly<Record<string, string>>;
 
+type Supported = Record<string, boolean>;
+
 interface BuildForm {
   readonly half: Half;
   readonly define: Definitions;
-  /** Whether modules may await at their top level. */
-  readonly awaits: boolean;
+  readonly supported: Supported;
 }
 
 function scriptOf(output: readonly OutputFile[], files: ToolFiles, name: string): string {
@@ -296,12 +301,11 @@ async function buildOnce(
   entry: string,
   stdin: Stdin | undefined,
   name: string,
-  { half, define: definitions, awaits }: BuildForm,
+  { half, define: definitions, supported }: BuildForm,
 ): Promise<BuildResult> {
   const { build } = esbuild();
   const absWorkingDir = path.parse(process.cwd()).root;
   const define = { ...OPTIONS.define, ...definitions };
-  const supported = { ...OPTIONS.supported, "top-level-await": awaits };
   if (stdin === undefined) {
     const metafile = half === "call";
     return build({
@@ -387,13 +391,4 @@ async function withNodeForms(files: ToolFiles, build: () => Promise<BuildResult>
 
 function emptySource(name: string): GloveboxError {
   return loadError(name, "is empty; its module must export default a function (input, context) => output");
-}
-
-/** The module that a job names. */
-export function inputOf({ input }: BundleJob, texts: readonly string[]): BundleInput {
-  if (input.kind === "text") return { ...input, text: texts[0] ?? "" };
-  const { scope, project, ...rest } = input;
-  if (project !== undefined) return { ...rest, project };
-  if (scope === undefined) return rest;
-  return { ...rest, scope: { names: new Set(scope.names), modules: scope.modules } };
 }

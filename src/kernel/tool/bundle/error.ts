@@ -59,7 +59,8 @@ function problem(message: Message): string {
   if (text.startsWith("Could not resolve import(") || message.id === "unsupported-dynamic-import") {
     return `imports a module${line} that is only known when it runs: import() takes a plain string`;
   }
-  if (isAwait(message)) return `awaits outside of any function${line}: move the await into the tool's function`;
+  if (isAwait(message))
+    return `awaits outside of any function${line}, which a tool cannot that uses AsyncLocalStorage: move the await into the tool's function`;
   const [, module, member] = /^No matching export in "([^"]+)" for import "([^"]+)"/.exec(text) ?? [];
   if (module !== undefined && member !== undefined) return notExported(shownName(module), member, line);
   if (!isBundlers(message)) return `${text}${line === "" ? "" : ` (${line.trim()})`}`;

@@ -1,5 +1,6 @@
 import { SCRIPT_EXPORTS } from "../../base/protocol/script.ts";
 import { LOADS, NODE_NAME } from "../../guest/host.ts";
+import { usesContexts, withContexts } from "./contexts.ts";
 
 const CLAUSE = "export {";
 /** esbuild's output for `require` outside of a plain call. */
@@ -27,11 +28,12 @@ const DEFAULT = /(?:^|\n)export default (\w+\(\));?\s*$/;
  */
 export function leaveExports(given: string, awaits = false): string {
   const text = withRequire(given);
+  const called = (body: string, exported: string): string => {
+    const call = `(() => { ${body}\nreturn ${exported};\n})()`;
+    return `var ${SCRIPT_EXPORTS} = ${usesContexts(text) ? withContexts(call) : call};`;
+  };
   const commonJs = DEFAULT.exec(text);
-  if (commonJs !== null) {
-    const body = text.slice(0, commonJs.index);
-    return `var ${SCRIPT_EXPORTS} = (() => { ${body}\nreturn { default: ${commonJs[1]} };\n})();`;
-  }
+  if (commonJs !== null) return called(text.slice(0, commonJs.index), `{ default: ${commonJs[1]} }`);
   const start = text.startsWith(CLAUSE) ? 0 : text.lastIndexOf(`\n${CLAUSE}`) + 1;
   const clause = /^export \{([^}]*)\};?\s*$/.exec(text.slice(start));
   const body = clause === null ? text : text.slice(0, start);
@@ -40,7 +42,7 @@ export function leaveExports(given: string, awaits = false): string {
     return local === "" ? [] : [`${exported}: ${local}`];
   });
   const exported = `{ ${members.join(", ")} }`;
-  if (!awaits) return `var ${SCRIPT_EXPORTS} = (() => { ${body}\nreturn ${exported};\n})();`;
+  if (!awaits) return called(body, exported);
   const filled = `(async () => { ${body}\nObject.assign(${SCRIPT_EXPORTS}, ${exported});\n})()`;
   return `var ${SCRIPT_EXPORTS} = {}; Object.defineProperty(${SCRIPT_EXPORTS}, "${LOADS}", { value: ${filled} });`;
 }
