@@ -43,6 +43,8 @@ const ROOTS = `() => {
   make("immediate", () => __node.setImmediate(() => {}));
   make("store", () => new hooks.AsyncLocalStorage());
   make("resource", () => new hooks.AsyncResource("a"));
+  make("BoundPromise", () => __node.BoundPromise.resolve(1));
+  make("boundGlobals", () => __node.boundGlobals);
   make("channel", () => __node.require("diagnostics_channel").channel("a"));
   make("legacy url", () => url.parse("http://a.b/c"));
   make("decoder", () => new (__node.require("string_decoder").StringDecoder)());
