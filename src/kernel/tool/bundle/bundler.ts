@@ -5,7 +5,7 @@ import type { BuildOptions, BuildResult, Message, OutputFile } from "esbuild";
 import { GloveboxError, loadError } from "../../base/errors.ts";
 import type { Bundle, BundleInput, Halves } from "./bundle.ts";
 import { LOWERED, usesContexts } from "./contexts.ts";
-import { bundleError, isFurther, isSyntaxError, withFiles } from "./error.ts";
+import { AWAIT, bundleError, isAwait, isFurther, isSyntaxError, withFiles } from "./error.ts";
 import { globalDefinitions } from "./globals.ts";
 import { leaveExports } from "./exports.ts";
 import { messagesOf, ToolFiles } from "./files.ts";
@@ -17,13 +17,12 @@ import { Project, type ProjectOptions } from "./project.ts";
 import { isLibraryFile } from "./purity.ts";
 import { RefusalError } from "./refusal.ts";
 import { MAX_PROJECT_SOURCE_BYTES, MAX_SOURCE_BYTES } from "./source-budget.ts";
-import { cleanMap } from "./source-map.ts";
+import { cleanMap, mapOf, MAX_BUNDLE_BYTES, scriptOf, tooLarge } from "./output.ts";
 import { asScript, type Half } from "./tool-entry.ts";
-import { AWAIT, checkRequires, isAwait } from "./top-level-await.ts";
+import { checkRequires } from "./top-level-await.ts";
 import { PLAIN } from "./ts-config.ts";
 import { nodeNamesIn } from "./used-names.ts";
 
-const MAX_BUNDLE_BYTES = 16 * 1024 * 1024;
 /** Marks of TypeScript. Checked only in texts too short to crash the bundler. */
 const TYPES = /:\s*(?:string|number|boolean|unknown|void|any)\b|\b(?:interface|enum|type|satisfies)\s+\w/;
 const MAX_GUESSED = 64 * 1024;
@@ -281,20 +280,6 @@ interface BuildForm {
   readonly supported: Supported;
 }
 
-function scriptOf(output: readonly OutputFile[], files: ToolFiles, name: string): string {
-  const found = output.find((one) => path.basename(one.path) === "tool.js");
-  if (found === undefined) throw loadError(name, "could not be bundled: the bundler returned no script");
-  const bytes = found.contents.byteLength;
-  if (bytes > MAX_BUNDLE_BYTES) throw tooLarge(name, bytes, files);
-  return found.text;
-}
-
-function tooLarge(name: string, bytes: number, files: ToolFiles): GloveboxError {
-  const largest = files.largest();
-  const remedy = largest === "" ? "import less" : `import less; ${largest}`;
-  return loadError(name, `is ${bytes} bytes when bundled, more than ${MAX_BUNDLE_BYTES}; ${remedy}`);
-}
-
 /** No `await` before `build` for a module without imports: the build is running when this returns. */
 async function buildOnce(
   files: ToolFiles,
@@ -326,12 +311,6 @@ async function buildOnce(
   const metafile = half === "call";
   const plugins = [files.plugin(undefined, half)];
   return build({ ...OPTIONS, supported, metafile, define, absWorkingDir, stdin: given, plugins });
-}
-
-/** `undefined` without a readable one. */
-function mapOf(output: readonly OutputFile[]): string | undefined {
-  const found = output.find((one) => path.basename(one.path) === "tool.js.map");
-  return found === undefined || found.contents.byteLength > MAX_BUNDLE_BYTES ? undefined : found.text;
 }
 
 /** esbuild's list of errors, converted to the public error only if it is the one to report. */

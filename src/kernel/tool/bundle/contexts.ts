@@ -1,5 +1,5 @@
 import { NODE_NAME } from "../../guest/host.ts";
-import { AWAIT } from "./top-level-await.ts";
+import { AWAIT } from "./error.ts";
 
 /** Bundles that use `AsyncLocalStorage`: see the library's `node:async_hooks`. */
 

@@ -2,7 +2,6 @@ import type { Location, Message } from "esbuild";
 import { GloveboxError, loadError } from "../../base/errors.ts";
 import { isPackages } from "./missing.ts";
 import { shownName } from "./module-name.ts";
-import { isAwait } from "./top-level-await.ts";
 
 /** The `detail` of messages from esbuild that a plugin passes on. */
 export const BUNDLER = "esbuild";
@@ -27,6 +26,14 @@ export function isSyntaxError(message: Message): boolean {
     !isAwait(message) &&
     !/^(?:Could not resolve|No matching export)/.test(message.text)
   );
+}
+
+/** The bundler's name of the feature. */
+export const AWAIT = "top-level-await";
+
+/** Whether it says that a module awaits at its top level. */
+export function isAwait({ text }: Message): boolean {
+  return text.startsWith("Top-level await");
 }
 
 /** Whether a mistake stands after another one in the text. */

@@ -1,7 +1,4 @@
-import path from "node:path";
 import { isObject } from "../../base/json.ts";
-import type { Bundle } from "./bundle.ts";
-import { shownName } from "./module-name.ts";
 
 /** The parts of a source map (ECMA-426) that give the source of text. */
 export interface SourceMap {
@@ -45,20 +42,6 @@ export function readSourceMap(json: string): SourceMap | undefined {
   } catch {
     return undefined;
   }
-}
-
-/**
- * A bundle's source map, as JSON. A tool's own source map comments may put any text into `sources`. The engine maps stacks
- * without the other members.
- */
-export function cleanMap(text: string | undefined, known: ReadonlySet<string>): Pick<Bundle, "sourceMap" | "sources"> {
-  if (text === undefined) return { sourceMap: "", sources: [...known] };
-  const map: { sources: string[]; mappings: string } = JSON.parse(text);
-  const sources = map.sources.map((source) => {
-    const name = shownName(source);
-    return known.has(name) ? name : path.basename(name.replaceAll("\\", "/"));
-  });
-  return { sourceMap: writeSourceMap(sources, map.mappings), sources };
 }
 
 /** A source map as JSON, which is read by its marks; empty if that would be too large. */

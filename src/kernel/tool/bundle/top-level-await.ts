@@ -1,14 +1,5 @@
-import type { Message } from "esbuild";
 import { loadError } from "../../base/errors.ts";
 import { shownName } from "./module-name.ts";
-
-/** The bundler's name of the feature. */
-export const AWAIT = "top-level-await";
-
-/** Whether it says that a module awaits at its top level. */
-export function isAwait({ text }: Message): boolean {
-  return text.startsWith("Top-level await");
-}
 
 /** How esbuild prints a module that is evaluated when it is first used, and awaits at its top level. */
 const AWAITING = /\bvar ([\w$]+) = __esm\(\{\n\s*async "([^"\n]*)"/g;
