@@ -1,4 +1,4 @@
-import { bound, contexts, type Stores, within } from "./inner/contexts.ts";
+import { bound, Contexts } from "./inner/contexts.ts";
 import type { NodeModule } from "./inner/library.ts";
 
 /**
@@ -20,24 +20,23 @@ class AsyncLocalStorage {
   }
 
   getStore(): unknown {
-    const { current } = contexts();
+    const { current } = Contexts.here();
     return current.has(this) ? current.get(this) : this.#usual;
   }
 
   enterWith(store: unknown): void {
-    const state = contexts();
-    state.current = new Map(state.current).set(this, store);
+    const contexts = Contexts.here();
+    contexts.current = new Map(contexts.current).set(this, store);
   }
 
   disable(): void {
-    const state = contexts();
-    state.current = new Map([...state.current].filter(([storage]) => storage !== this));
+    const contexts = Contexts.here();
+    contexts.current = new Map([...contexts.current].filter(([storage]) => storage !== this));
   }
 
   run(store: unknown, callback: AnyFunction, ...args: readonly unknown[]): unknown {
-    const state = contexts();
-    const call = (): unknown => apply(callback, undefined, args);
-    return within(state, new Map(state.current).set(this, store), call);
+    const contexts = Contexts.here();
+    return contexts.within(new Map(contexts.current).set(this, store), callback, undefined, args);
   }
 
   exit(callback: AnyFunction, ...args: readonly unknown[]): unknown {
@@ -45,28 +44,27 @@ class AsyncLocalStorage {
   }
 
   static bind(callback: AnyFunction): AnyFunction {
-    const within = AsyncLocalStorage.snapshot();
-    return (...args: never[]) => within(callback, ...args);
+    return Contexts.here().bind(callback);
   }
 
   /** Runs functions with the stores of now. */
   static snapshot(): (callback: AnyFunction, ...args: readonly unknown[]) => unknown {
-    const state = contexts();
-    const { current } = state;
-    return (callback, ...args) => within(state, current, () => apply(callback, undefined, args) as unknown);
+    const contexts = Contexts.here();
+    const { current } = contexts;
+    return (callback, ...args) => contexts.within(current, callback, undefined, args);
   }
 }
 
 class AsyncResource {
   readonly type: string;
-  readonly #stores: Stores = contexts().current;
+  readonly #within = AsyncLocalStorage.snapshot();
 
   constructor(type: string) {
     this.type = type;
   }
 
   runInAsyncScope(callback: AnyFunction, receiver?: unknown, ...args: readonly unknown[]): unknown {
-    return within(contexts(), this.#stores, () => apply(callback, receiver, args) as unknown);
+    return this.#within(() => apply(callback, receiver, args) as unknown);
   }
 
   emitDestroy(): this {
@@ -81,45 +79,67 @@ class AsyncResource {
     return 0;
   }
 
-  bind(callback: AnyFunction): AnyFunction {
-    return (...args: never[]) => this.runInAsyncScope(callback, undefined, ...args);
+  bind(callback: AnyFunction, receiver?: unknown): AnyFunction {
+    const run = (self: unknown, args: readonly unknown[]): unknown =>
+      this.runInAsyncScope(callback, receiver ?? self, ...args);
+    return function (this: unknown, ...args: never[]) {
+      return run(this, args);
+    };
   }
 
-  static bind(callback: AnyFunction): AnyFunction {
-    return AsyncLocalStorage.bind(callback);
+  static bind(callback: AnyFunction, type = "bound-anonymous-fn", receiver?: unknown): AnyFunction {
+    return new AsyncResource(type).bind(callback, receiver);
   }
 }
 
 const RealPromise = Promise;
-const isOrdinaryInstance = Function.prototype[Symbol.hasInstance];
+const isInstance = Function.prototype[Symbol.hasInstance];
 
-/** A promise whose callbacks run with the stores of where they were given. Its name is that of the class it stands for. */
-export const { Promise: BoundPromise } = {
-  Promise: class extends RealPromise<unknown> {
-    // oxlint-disable-next-line unicorn/no-thenable -- it is a promise
-    override then(onValue?: unknown, onError?: unknown): Promise<never> {
-      return super.then(bound(onValue) as () => never, bound(onError) as () => never);
-    }
+type Settle = (value: unknown) => void;
 
-    /** An object with a `then` of its own has it called with the stores of now. */
-    static override resolve(value?: unknown): Promise<never> {
-      const isObject = typeof value === "object" && value !== null && !(value instanceof RealPromise);
-      const then: unknown = isObject ? Reflect.get(value, "then") : undefined;
-      if (typeof then !== "function") return super.resolve(value) as Promise<never>;
-      return super.resolve({
-        // oxlint-disable-next-line unicorn/no-thenable -- it stands for one
-        then: bound((...settle: never[]) => apply(then as AnyFunction, value, settle) as unknown),
-      });
-    }
+/** The class that stands for `Promise` in a bundle: its callbacks run with the stores of where they were given. */
+export class BoundPromise extends RealPromise<unknown> {
+  static {
+    void Object.defineProperty(this, "name", { value: "Promise" });
+  }
 
-    /** Promises of the host and of the library are of the class that it stands for. */
-    static override [Symbol.hasInstance](value: unknown): boolean {
-      return this === BoundPromise
-        ? value instanceof RealPromise
-        : (apply(isOrdinaryInstance, this, [value]) as boolean);
-    }
-  },
-};
+  /** Promises of the host and of the library are of the class that it stands for. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return apply(isInstance, this === BoundPromise ? RealPromise : this, [value]);
+  }
+
+  constructor(executor: (resolve: Settle, reject: Settle) => void) {
+    super((resolve, reject) => {
+      const settle = (value: unknown): void => {
+        try {
+          resolve(withStores(value));
+        } catch (error) {
+          reject(error);
+        }
+      };
+      executor(settle, reject);
+    });
+  }
+
+  // oxlint-disable-next-line unicorn/no-thenable -- it is a promise
+  override then(fulfilled?: unknown, rejected?: unknown): Promise<never> {
+    const contexts = Contexts.here();
+    const bind = (callback: unknown): never =>
+      (typeof callback === "function" ? contexts.bind(callback as AnyFunction) : callback) as never;
+    return super.then(bind(fulfilled), bind(rejected));
+  }
+}
+
+/** An object with a `then` that is no promise has it called later, by the engine of JavaScript. */
+function withStores(value: unknown): unknown {
+  if ((typeof value !== "object" && typeof value !== "function") || value === null) return value;
+  if (value instanceof RealPromise) return value;
+  const then: unknown = Reflect.get(value, "then");
+  if (typeof then !== "function") return value;
+  const call = (...settle: never[]): unknown => apply(then as AnyFunction, value, settle) as unknown;
+  // oxlint-disable-next-line unicorn/no-thenable -- it stands for one
+  return { then: Contexts.here().bind(call) };
+}
 
 /** A global of the call whose turn it is. */
 function called(name: string, ...given: readonly unknown[]): unknown {
@@ -135,7 +155,7 @@ export const boundGlobals = {
 };
 
 const hook = { enable: () => hook, disable: () => hook };
-export const hidden = [hook];
+export const hidden = [hook, Contexts];
 
 export const shared: NodeModule = {
   AsyncLocalStorage,

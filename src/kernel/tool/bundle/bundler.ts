@@ -4,7 +4,7 @@ import path from "node:path";
 import type { BuildOptions, BuildResult, Message, OutputFile } from "esbuild";
 import { GloveboxError, loadError } from "../../base/errors.ts";
 import type { Bundle, BundleInput, Halves } from "./bundle.ts";
-import { LOWERED, usesContexts } from "./contexts.ts";
+import { LOWERED, usesContexts, withWholeFinally } from "./contexts.ts";
 import { AWAIT, bundleError, isAwait, isFurther, isSyntaxError, withFiles } from "./error.ts";
 import { globalDefinitions } from "./globals.ts";
 import { leaveExports } from "./exports.ts";
@@ -252,7 +252,8 @@ async function bundleHalf(
   const isLowered = usesContexts(first);
   if (isLowered) Object.assign(supported, LOWERED);
   if (isLowered || Object.keys(globals).length > 0) output = await buildWith(globals);
-  const script = scriptOf(output, files, name);
+  const last = scriptOf(output, files, name);
+  const script = isLowered ? withWholeFinally(last) : last;
   const awaits = supported[AWAIT] === true;
   if (awaits) checkRequires(name, script);
   const text = leaveExports(script, awaits);
