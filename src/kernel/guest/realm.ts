@@ -176,11 +176,11 @@ export class Realm implements Guest {
     let answer: string;
     try {
       answer = await description;
+      if (call.settled) return;
     } catch (error) {
       answer = call.failWith(this.#loadFailure(error));
     }
-    if (answer === "") return;
-    this.#lastAnswer = answer;
+    if (answer !== "") this.#lastAnswer = answer;
     call.end();
   }
 
